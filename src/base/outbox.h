@@ -1,0 +1,79 @@
+// Outbound octets as a queue of segments: copied octets, borrowed octets, ranges of a file.
+// Nothing large is copied. A borrowed block is released when the last segment that uses it is gone.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/ref.h"
+
+namespace tricorn {
+
+// Octets that somebody else owns; the subclass's destructor gives them back (on the loop thread, without the GIL).
+class Block : public Counted {};
+
+// An open file; the destructor closes the descriptor.
+class File : public Block {
+ public:
+  explicit File(int fd) : fd_(fd) {}
+  ~File() override;
+  int fd() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+class Outbox {
+ public:
+  // Below this size borrowing costs more than copying.
+  static constexpr std::size_t k_borrow = 4096;
+
+  void append(std::string_view bytes);
+  // `bytes` stay valid while `owner` lives.
+  void borrow(std::string_view bytes, Ref<Block> owner);
+  void append_file(Ref<File> file, std::uint64_t offset, std::uint64_t size);
+
+  std::uint64_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  void clear();
+  // Moves the first `size` octets (at most all) to the back of `to`.
+  void move_to(Outbox& to, std::uint64_t size);
+
+  // The leading memory segments, for writev; stops at a file range. Returns how many were filled.
+  std::size_t gather(std::span<iovec> into) const;
+  // The leading file range, if a file range comes first.
+  struct FileRange {
+    int fd;
+    std::uint64_t offset;
+    std::uint64_t size;
+  };
+  const FileRange* front_file() const;
+  // A view of the leading octets in memory. A leading file range is read into memory first (for TLS): at most 64 KiB
+  // at once. Returns an empty view when the file ended early or failed to read; then the outbox cannot be sent.
+  std::string_view front();
+  void consume(std::uint64_t size);
+
+ private:
+  struct Segment {
+    enum class Kind : std::uint8_t { copied, borrowed, file } kind;
+    std::string bytes;        // copied
+    std::size_t start = 0;    // copied: octets already consumed
+    std::string_view view{};  // borrowed
+    FileRange range{};        // file
+    Ref<Block> owner{};       // borrowed, file
+    std::uint64_t size() const;
+    std::string_view memory() const;
+    void consume(std::uint64_t n);
+  };
+
+  std::deque<Segment> segments_;
+  std::uint64_t size_ = 0;
+};
+
+}  // namespace tricorn
