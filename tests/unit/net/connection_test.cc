@@ -1,0 +1,506 @@
+#include "net/connection.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include "net/rig.h"
+
+namespace tricorn::testing {
+namespace {
+
+std::string big(std::size_t size) {
+  std::string bytes(size, '\0');
+  for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>('a' + i % 23);
+  return bytes;
+}
+
+// The body behind the first head.
+std::string_view body_of(const Client& client) {
+  const std::size_t at = client.in.find("\r\n\r\n");
+  return at == std::string::npos ? std::string_view{} : std::string_view{client.in}.substr(at + 4);
+}
+
+void reply_with_file(Seen& seen, const std::string& path, std::uint64_t size) {
+  ResponseHead head{.status = 200, .headers = {}};
+  head.headers.add("content-length", std::to_string(size));
+  EXPECT_TRUE(seen.exchange->respond(std::move(head)));
+  EXPECT_TRUE(seen.exchange->write_file(make_ref<File>(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), 0, size));
+  EXPECT_TRUE(seen.exchange->finish());
+  LambdaApp::leave(seen);
+}
+
+// A TLS client over a socket.
+struct TlsSocket {
+  Client client;
+  TlsClient tls;
+
+  TlsSocket(const Rig& rig, std::string alpn) : client(rig.connect()), tls(std::move(alpn)) {
+    tls.start();
+    pump();
+  }
+  void pump() {
+    client.receive();
+    if (!client.in.empty()) tls.feed(std::exchange(client.in, {}));
+    if (const std::string out = tls.out(); !out.empty() && !client.ended) client.send(out);
+  }
+  void send(std::string_view text) {
+    tls.write(text);
+    pump();
+  }
+  bool has(std::string_view text) {
+    pump();
+    return tls.plain.find(text) != std::string::npos;
+  }
+  bool established() {
+    pump();
+    return tls.established();
+  }
+};
+
+const std::string k_http1 = "\x08http/1.1";
+
+// --- input ---
+
+TEST(Connection, RequestsArriveWhateverTheCuts) {
+  const std::string request = post("hello");
+  for (std::size_t piece : {std::size_t{1}, std::size_t{2}, std::size_t{5}, request.size()}) {
+    Rig rig;
+    Client client = rig.connect();
+    for (std::size_t at = 0; at < request.size(); at += piece) {
+      client.send(std::string_view{request}.substr(at, piece));
+      rig.turn(0.0);
+    }
+    EXPECT_TRUE(rig.until([&] { return client.has("hello"); })) << piece;
+  }
+}
+
+TEST(Connection, ARequestThatStartsLikeAPrefaceIsHttp1) {
+  for (std::string_view method : {"P", "PR", "PRI", "PRIX", "POST", "PUT"}) {
+    Rig rig;
+    Client client = rig.connect();
+    client.send(method.substr(0, 1));
+    rig.turn(0.01);
+    client.send(std::string{method.substr(1)} + " / HTTP/1.1\r\nhost: a\r\ncontent-length: 0\r\n\r\n");
+    EXPECT_TRUE(rig.until([&] { return client.has("HTTP/1.1 "); })) << method;
+  }
+}
+
+TEST(Connection, MalformedInputIsAnsweredAndTheConnectionEnds) {
+  Rig rig;
+  Client client = rig.connect();
+  client.send("nonsense\r\n\r\n");
+  EXPECT_TRUE(rig.until([&] { return client.done(); }, 1));
+  EXPECT_TRUE(client.in.starts_with("HTTP/1.1 400 ")) << client.in;
+  EXPECT_FALSE(client.reset);
+  client.fd.close();
+  EXPECT_TRUE(rig.until([&] { return rig.server->connections() == 0; }, 1));
+}
+
+TEST(Connection, AnEarlyAnswerIsReadThoughTheBodyStillComes) {
+  Limits limits;
+  limits.request_body = 1000;
+  Rig rig{limits};
+  Client client = rig.connect();
+  client.send(post(big(100'000)));  // more than the session will read
+  EXPECT_TRUE(rig.until([&] { return client.done(); }, 1));
+  EXPECT_TRUE(client.in.starts_with("HTTP/1.1 413 ")) << client.in;
+  EXPECT_FALSE(client.reset);
+}
+
+TEST(Connection, APeerThatSendsForeverAfterTheAnswerIsCutOff) {
+  Limits limits;
+  limits.request_body = 1000;
+  Rig rig{limits};
+  Client client = rig.connect();
+  client.send(post(big(2000)));
+  const std::string more = big(65'536);
+  EXPECT_TRUE(rig.until(
+      [&] {
+        client.send_some(more);
+        return rig.server->connections() == 0 && !rig.server->host().total_requests;
+      },
+      1));
+}
+
+TEST(Connection, AnUnreadBodyHoldsTheClientBack) {
+  Rig rig;
+  rig.app.take = false;
+  rig.app.answer = nullptr;
+  Client client = rig.connect();
+  const std::string body = big(16u << 20);
+  const std::string request = post(body);
+  std::string_view rest = request;
+  EXPECT_FALSE(rig.until([&] { return rest.remove_prefix(client.send_some(rest)), rest.empty(); }, 0.3));
+  Exchange& exchange = *rig.call().exchange;
+  EXPECT_LE(exchange.body().size(), 65'536u * 2);
+  std::size_t taken = 0;
+  EXPECT_TRUE(rig.until([&] {
+    rest.remove_prefix(client.send_some(rest));
+    const std::size_t size = exchange.body().size();
+    EXPECT_LE(size, 65'536u * 2);
+    EXPECT_EQ(exchange.body(), std::string_view{body}.substr(taken, size));
+    exchange.take(size);
+    taken += size;
+    return taken == body.size();
+  }));
+  EXPECT_TRUE(exchange.body_ended());
+}
+
+// --- ends of all kinds ---
+
+TEST(Connection, AHalfClosedPeerStillGetsItsAnswer) {
+  Rig rig;
+  rig.app.answer = nullptr;
+  Client client = rig.connect();
+  client.send(get());
+  client.half_close();
+  ASSERT_TRUE(rig.until([&] { return !rig.app.calls.empty() && rig.call().input_ended; }, 1));
+  EXPECT_FALSE(rig.call().gone);
+  LambdaApp::reply(rig.call(), 200, "after all");
+  EXPECT_TRUE(rig.until([&] { return client.done(); }, 1));
+  EXPECT_TRUE(client.in.ends_with("after all"));
+  EXPECT_TRUE(rig.until([&] { return rig.server->connections() == 0; }, 1));
+}
+
+TEST(Connection, AResetIsToldAtOnce) {
+  Rig rig;
+  rig.app.answer = nullptr;
+  Client client = rig.connect();
+  client.send(get());
+  ASSERT_TRUE(rig.until([&] { return !rig.app.calls.empty(); }));
+  client.abort();
+  EXPECT_TRUE(rig.until([&] { return rig.call().gone; }, 1));
+  EXPECT_EQ(rig.server->connections(), 0u);
+}
+
+TEST(Connection, APeerThatLeavesIsNoticedWhileReadingIsPaused) {
+  Rig rig;
+  rig.app.take = false;
+  rig.app.answer = nullptr;
+  Client client = rig.connect();
+  const std::string body = big(16u << 20);
+  client.send("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 16777216\r\n\r\n");
+  std::string_view rest = body;
+  rig.until([&] { return rest.remove_prefix(client.send_some(rest)), false; }, 0.1);
+  client.abort();
+  EXPECT_TRUE(rig.until([&] { return rig.call().gone; }, 1));
+}
+
+TEST(Connection, APausedHalfCloseDoesNotSpinAndTheRestArrives) {
+  Limits limits;
+  limits.read_buffer = 1000;
+  Rig rig{limits};
+  rig.app.take = false;
+  rig.app.answer = nullptr;
+  Client client = rig.connect();
+  const std::string body = big(200'000);
+  client.send(post(body));
+  client.half_close();
+  ASSERT_TRUE(rig.until([&] { return !rig.app.calls.empty(); }));
+  rig.for_a_while(0.02);
+  int turns = 0;
+  const auto start = std::chrono::steady_clock::now();
+  for (; std::chrono::steady_clock::now() - start < std::chrono::milliseconds{300}; ++turns) rig.turn(0.1);
+  EXPECT_LT(turns, 10);
+  std::string taken;
+  EXPECT_TRUE(rig.until([&] {
+    taken += rig.call().exchange->body();
+    rig.call().exchange->take(rig.call().exchange->body().size());
+    return taken.size() == body.size();
+  }));
+  EXPECT_EQ(taken, body);
+  EXPECT_TRUE(rig.until([&] { return rig.call().exchange->body_ended(); }));
+}
+
+TEST(Connection, ManyAbruptEndsLeaveNothingBehind) {
+  Rig rig;
+  for (int i = 0; i < 200; ++i) {
+    Client client = rig.connect();
+    if (i % 4 > 0) client.send(i % 4 == 1 ? "G" : i % 4 == 2 ? get() : "PRI * HT");
+    if (i % 3 > 0) rig.turn(0.0);
+    if (i % 2 > 0) client.abort();
+  }
+  EXPECT_TRUE(rig.until([&] { return rig.server->connections() == 0; }, 2));
+}
+
+// --- output ---
+
+TEST(Connection, ALargeAnswerArrivesWhole) {
+  Rig rig;
+  const std::string content = big(8u << 20);
+  rig.app.answer = [&](Seen& seen, Events) { LambdaApp::reply(seen, 200, content); };
+  Client client = rig.connect(), other = rig.connect();
+  client.send(get());
+  ASSERT_TRUE(rig.until([&] { return client.has("\r\n\r\n"); }));
+  other.send(get());
+  EXPECT_TRUE(rig.until([&] { return client.receive(), other.receive(), body_of(client).size() == content.size(); }));
+  EXPECT_EQ(body_of(client), content);
+  EXPECT_TRUE(rig.until([&] { return other.receive(), body_of(other) == content; }));
+}
+
+TEST(Connection, ASlowReaderHoldsTheApplicationBack) {
+  Limits limits;
+  Rig rig{limits};
+  const std::string piece = big(10'000);
+  std::size_t written = 0;
+  const auto pump = [&](Seen& seen) {
+    while (!seen.gone && written < (32u << 20) && seen.exchange->writable()) {
+      EXPECT_TRUE(seen.exchange->write(piece));
+      written += piece.size();
+    }
+  };
+  rig.app.answer = [&](Seen& seen, Events) {
+    if (seen.exchange->send_state() == Send::idle && !seen.gone) (void)seen.exchange->respond({.headers = {}});
+    pump(seen);
+  };
+  Client client{rig.listener, 8192};
+  client.send(get());
+  rig.for_a_while(0.3);
+  EXPECT_LT(written, 8u << 20);  // what the kernel holds, and the limit of ours
+  const std::size_t before = written;
+  EXPECT_TRUE(rig.until([&] { return client.receive(), written > before + (1u << 20); }));
+}
+
+TEST(Connection, AFileIsSentAndAShortOneCutsTheAnswer) {
+  const Folder folder;
+  const std::string content = big(3'000'000);
+  const std::string path = folder.write("file", content);
+  Rig rig;
+  rig.app.answer = [&](Seen& seen, Events) {
+    if (!seen.gone) reply_with_file(seen, path, seen.target == "/long" ? content.size() + 1 : content.size());
+  };
+  Client client = rig.connect();
+  client.send(get("/"));
+  EXPECT_TRUE(rig.until([&] { return client.receive(), body_of(client).size() == content.size(); }));
+  EXPECT_EQ(body_of(client), content);
+  client.in.clear();
+  client.send(get("/long"));
+  EXPECT_TRUE(rig.until([&] { return client.done(); }));
+  EXPECT_EQ(body_of(client).size(), content.size());
+  ASSERT_TRUE(rig.until([&] { return !rig.notices.empty(); }, 1));
+  EXPECT_EQ(rig.notices[0], "a file ended before what was promised of it");
+}
+
+TEST(Connection, AnswersAreCorkedIntoOnePacket) {
+  Rig rig;
+  rig.app.answer = [](Seen& seen, Events) {
+    if (seen.gone || seen.exchange->send_state() != Send::idle) return;
+    ResponseHead head{.status = 200, .headers = {}};
+    head.headers.add("content-length", "2");
+    (void)seen.exchange->respond(std::move(head));
+    (void)seen.exchange->write("o");
+    (void)seen.exchange->write("k");
+    (void)seen.exchange->finish();
+    LambdaApp::leave(seen);
+  };
+  Client client = rig.connect();
+  client.send(get());
+  char buffer[4096];
+  ssize_t n = -1;
+  ASSERT_TRUE(rig.until([&] { return (n = ::recv(client.fd, buffer, sizeof buffer, MSG_DONTWAIT)) > 0; }));
+  EXPECT_TRUE((std::string_view{buffer, static_cast<std::size_t>(n)}.ends_with("\r\n\r\nok")));
+}
+
+// --- time ---
+
+TEST(Connection, SilenceEndsAfterTheTimeForTheFirstOctet) {
+  Limits limits;
+  limits.timeout_first_byte = 100;
+  limits.timeout_request_header = 600;
+  Rig rig{limits};
+  Client silent = rig.connect(), half = rig.connect();
+  half.send("PRI * HTTP/2.0\r\n");
+  EXPECT_TRUE(rig.until([&] { return silent.done(); }, 1));
+  EXPECT_FALSE(half.done());
+  EXPECT_TRUE(rig.until([&] { return half.done(); }, 2));
+}
+
+TEST(Connection, APeerThatDoesNotReadIsCutOff) {
+  Limits limits;
+  limits.timeout_write = 200;
+  Rig rig{limits};
+  const std::string content = big(16u << 20);
+  rig.app.answer = [&](Seen& seen, Events) {
+    if (!seen.gone) LambdaApp::reply(seen, 200, content);
+  };
+  Client client{rig.listener, 8192};
+  client.send(get());
+  ASSERT_TRUE(rig.until([&] { return rig.server->connections() == 1; }));
+  EXPECT_TRUE(rig.until([&] { return rig.server->connections() == 0; }, 2));
+  EXPECT_TRUE(client.done() && client.reset);
+}
+
+TEST(Connection, APeerThatReadsSlowlyIsNot) {
+  Limits limits;
+  limits.timeout_write = 300;
+  Rig rig{limits};
+  const std::string content = big(4u << 20);
+  rig.app.answer = [&](Seen& seen, Events) { LambdaApp::reply(seen, 200, content); };
+  Client client{rig.listener, 8192};
+  client.send(get());
+  const auto start = std::chrono::steady_clock::now();
+  char buffer[65'536];
+  std::size_t got = 0;
+  while (std::chrono::steady_clock::now() - start < std::chrono::milliseconds{900}) {
+    rig.turn(0.02);
+    if (const ssize_t n = ::recv(client.fd, buffer, sizeof buffer, MSG_DONTWAIT); n > 0) got += static_cast<std::size_t>(n);
+  }
+  EXPECT_EQ(rig.server->connections(), 1u);
+  EXPECT_GT(got, 0u);
+}
+
+TEST(Connection, AnIdleConnectionIsClosedInGoodOrder) {
+  Limits limits;
+  limits.timeout_keep_alive = 100;
+  Rig rig{limits};
+  Client client = rig.connect();
+  client.send(get());
+  ASSERT_TRUE(rig.until([&] { return client.has("200"); }));
+  EXPECT_TRUE(rig.until([&] { return client.done(); }, 1));
+  EXPECT_FALSE(client.reset);
+  EXPECT_EQ(rig.server->connections(), 0u);  // nothing was to be said: no lingering
+}
+
+TEST(Connection, LingeringEndsByItself) {
+  Rig rig;
+  Client client = rig.connect();
+  client.send("GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
+  ASSERT_TRUE(rig.until([&] { return client.done(); }));
+  EXPECT_EQ(rig.server->connections(), 1u);  // the client has not closed its side
+  EXPECT_TRUE(rig.until([&] { return rig.server->connections() == 0; }, 3));
+}
+
+// --- TLS ---
+
+TEST(Connection, ServesOverTls) {
+  const Certified certified;
+  const auto context = certified.make();
+  Rig rig{{}, {}, context.get()};
+  Peer peer;
+  int version = 0;
+  rig.app.answer = [&](Seen& seen, Events) {
+    if (seen.gone) return;
+    peer = seen.exchange->peer();
+    version = peer.tls ? peer.tls->version : 0;
+    LambdaApp::echo(seen);
+  };
+  for (const std::string& alpn : {k_http1, std::string{}}) {
+    TlsSocket socket{rig, alpn};
+    ASSERT_TRUE(rig.until([&] { return socket.established(); }));
+    socket.send(post("secret"));
+    EXPECT_TRUE(rig.until([&] { return socket.has("secret"); }));
+    socket.send(post("again"));
+    EXPECT_TRUE(rig.until([&] { return socket.has("again"); }));
+  }
+  EXPECT_TRUE(peer.secure);
+  EXPECT_EQ(version, 0x0304);
+}
+
+TEST(Connection, LargeBodiesGoThroughTlsBothWays) {
+  const Certified certified;
+  const auto context = certified.make();
+  Rig rig{{}, {}, context.get()};
+  TlsSocket socket{rig, k_http1};
+  ASSERT_TRUE(rig.until([&] { return socket.established(); }));
+  const std::string body = big(3'000'000);
+  socket.tls.write(post(body));
+  const std::string cipher = socket.tls.out();
+  std::string_view rest = cipher;
+  ASSERT_TRUE(rig.until([&] { return rest.remove_prefix(socket.client.send_some(rest)), rest.empty(); }));
+  EXPECT_TRUE(rig.until([&] { return socket.pump(), socket.tls.plain.size() > body.size(); }));
+  EXPECT_TRUE(socket.tls.plain.ends_with(body));
+}
+
+TEST(Connection, AFileGoesThroughTls) {
+  const Certified certified;
+  const auto context = certified.make();
+  Rig rig{{}, {}, context.get()};
+  const std::string content = big(500'000);
+  const std::string path = certified.folder.write("file", content);
+  rig.app.answer = [&](Seen& seen, Events) { reply_with_file(seen, path, content.size()); };
+  TlsSocket socket{rig, k_http1};
+  ASSERT_TRUE(rig.until([&] { return socket.established(); }));
+  socket.send(get());
+  EXPECT_TRUE(rig.until([&] { return socket.pump(), socket.tls.plain.size() > content.size(); }));
+  EXPECT_TRUE(socket.tls.plain.ends_with(content));
+}
+
+TEST(Connection, TlsEndsWithCloseNotify) {
+  const Certified certified;
+  const auto context = certified.make();
+  Rig rig{{}, {}, context.get()};
+  TlsSocket socket{rig, k_http1};
+  ASSERT_TRUE(rig.until([&] { return socket.established(); }));
+  socket.send("GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
+  EXPECT_TRUE(rig.until([&] { return socket.pump(), socket.tls.ended && socket.client.ended; }, 1));
+}
+
+TEST(Connection, CloseNotifyIsAHalfClose) {
+  const Certified certified;
+  const auto context = certified.make();
+  Rig rig{{}, {}, context.get()};
+  rig.app.answer = nullptr;
+  TlsSocket socket{rig, k_http1};
+  ASSERT_TRUE(rig.until([&] { return socket.established(); }));
+  socket.tls.write(get());
+  socket.tls.close();
+  socket.pump();
+  ASSERT_TRUE(rig.until([&] { return !rig.app.calls.empty() && rig.call().input_ended; }, 1));
+  LambdaApp::reply(rig.call(), 200, "answered");
+  EXPECT_TRUE(rig.until([&] { return socket.has("answered"); }, 1));
+}
+
+TEST(Connection, PlainHttpOnATlsPortIsToldSo) {
+  const Certified certified;
+  const auto context = certified.make();
+  Rig rig{{}, {}, context.get()};
+  Client client = rig.connect();
+  client.send(get());
+  EXPECT_TRUE(rig.until([&] { return client.done(); }, 1));
+  EXPECT_TRUE(client.in.starts_with("HTTP/1.0 400 ")) << client.in;
+  EXPECT_FALSE(client.reset);
+}
+
+TEST(Connection, GarbageOnATlsPortIsClosed) {
+  const Certified certified;
+  const auto context = certified.make();
+  Rig rig{{}, {}, context.get()};
+  for (std::string_view garbage : {"SSH-2.0-nothing\r\n", "\x16\x03\x01\xff\xff garbage", "\r\n\r\n\r\n"}) {
+    Client client = rig.connect();
+    client.send(garbage);
+    EXPECT_TRUE(rig.until([&] { return client.done(); }, 1)) << garbage;
+  }
+}
+
+TEST(Connection, AHandshakeThatStallsEnds) {
+  const Certified certified;
+  const auto context = certified.make();
+  Limits limits;
+  limits.timeout_tls_handshake = 100;
+  Rig rig{limits, {}, context.get()};
+  Client silent = rig.connect(), half = rig.connect();
+  TlsClient tls;
+  tls.start();
+  half.send(tls.out());
+  EXPECT_TRUE(rig.until([&] { return silent.done() && half.done(); }, 1));
+  EXPECT_EQ(rig.server->connections(), 0u);
+}
+
+TEST(Connection, AbortedHandshakesLeaveNothingBehind) {
+  const Certified certified;
+  const auto context = certified.make();
+  Rig rig{{}, {}, context.get()};
+  for (int i = 0; i < 50; ++i) {
+    Client client = rig.connect();
+    TlsClient tls;
+    tls.start();
+    const std::string hello = tls.out();
+    client.send(std::string_view{hello}.substr(0, static_cast<std::size_t>(i) * 5));
+    if (i % 2 > 0) rig.turn(0.0);
+    if (i % 3 > 0) client.abort();
+  }
+  EXPECT_TRUE(rig.until([&] { return rig.server->connections() == 0; }, 2));
+}
+
+}  // namespace
+}  // namespace tricorn::testing
