@@ -1,0 +1,291 @@
+// send(message): one function for each type of ASGI message, in the order in which they may come.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "py/asgi.h"
+
+namespace tricorn {
+namespace {
+
+Outcome raise(PyObject* type, const std::string& text) {
+  PyErr_SetString(type, text.c_str());
+  return Outcome::error;
+}
+
+// message[key]; null without an exception when there is none.
+py::object get(PyObject* message, const Name& key) {
+  if (PyDict_Check(message)) return borrow(PyDict_GetItemWithError(message, key.ptr()));
+  py::object value = steal(PyObject_GetItem(message, key.ptr()));
+  if (!value && PyErr_ExceptionMatches(PyExc_KeyError)) PyErr_Clear();
+  return value;
+}
+
+py::object get_required(PyObject* message, const Name& key) {
+  py::object value = get(message, key);
+  if (!value && !PyErr_Occurred()) PyErr_SetObject(PyExc_KeyError, key.ptr());
+  return value;
+}
+
+// -1 with an exception set, else 0 or 1.
+int get_flag(PyObject* message, const Name& key) {
+  const py::object value = get(message, key);
+  if (!value) return PyErr_Occurred() ? -1 : 0;
+  return PyObject_IsTrue(value.ptr());
+}
+
+bool is(PyObject* type, const Name& name) {
+  return type == name.ptr() || (PyUnicode_Check(type) && PyUnicode_Compare(type, name.ptr()) == 0);
+}
+
+std::string text_of(PyObject* object) {
+  const py::object text = steal(PyObject_Str(object));
+  if (!text) throw py::error_already_set();
+  return text.cast<std::string>();
+}
+
+Outcome unexpected(const char* expected, PyObject* type) {
+  return raise(PyExc_RuntimeError, std::string{"Expected ASGI message '"} + expected + "', but got '" + text_of(type) + "'.");
+}
+
+Outcome fault(const Error& error) {
+  switch (error.fault) {
+    case Fault::gone: PyErr_SetString(border().client_disconnected.ptr(), error.what.c_str()); break;
+    case Fault::os: PyErr_SetString(PyExc_OSError, error.what.c_str()); break;
+    default: PyErr_SetString(PyExc_RuntimeError, error.what.c_str());
+  }
+  return Outcome::error;
+}
+
+// Octets of a bytes-like object, alive as long as this is.
+class Octets {
+ public:
+  explicit Octets(PyObject* object) : ok_(PyObject_GetBuffer(object, &buffer_, PyBUF_SIMPLE) == 0) {}
+  ~Octets() {
+    if (ok_) PyBuffer_Release(&buffer_);
+  }
+  Octets(const Octets&) = delete;
+  Octets& operator=(const Octets&) = delete;
+  explicit operator bool() const { return ok_; }
+  std::string_view view() const { return {static_cast<const char*>(buffer_.buf), static_cast<std::size_t>(buffer_.len)}; }
+
+ private:
+  Py_buffer buffer_{};
+  bool ok_;
+};
+
+bool add_field(Headers& headers, PyObject* name, PyObject* value) {
+  const Octets name_octets{name};
+  if (!name_octets) return false;
+  const Octets value_octets{value};
+  if (!value_octets) return false;
+  if (!is_token(name_octets.view())) {
+    PyErr_SetString(PyExc_RuntimeError, "Invalid HTTP header name.");
+    return false;
+  }
+  if (!is_field_value(value_octets.view())) {
+    PyErr_SetString(PyExc_RuntimeError, "Invalid HTTP header value.");
+    return false;
+  }
+  headers.add(name_octets.view(), trim(value_octets.view()));
+  return true;
+}
+
+// message["headers"]: an iterable of pairs of bytes; missing means none.
+bool get_headers(PyObject* message, Headers& headers) {
+  const py::object given = get(message, border().names.headers);
+  if (!given) return !PyErr_Occurred();
+  const py::object list = steal(PySequence_Fast(given.ptr(), "headers must be an iterable of pairs of bytes"));
+  if (!list) return false;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.ptr()); ++i) {
+    const py::object pair = steal(
+        PySequence_Fast(PySequence_Fast_GET_ITEM(list.ptr(), i), "a header must be a pair of bytes"));
+    if (!pair) return false;
+    if (PySequence_Fast_GET_SIZE(pair.ptr()) != 2) {
+      PyErr_SetString(PyExc_ValueError, "a header must be a pair of bytes");
+      return false;
+    }
+    if (!add_field(headers, PySequence_Fast_GET_ITEM(pair.ptr(), 0), PySequence_Fast_GET_ITEM(pair.ptr(), 1)))
+      return false;
+  }
+  return true;
+}
+
+bool get_size(PyObject* message, const Name& key, std::optional<std::uint64_t>& size) {
+  const py::object value = get(message, key);
+  if (!value) return !PyErr_Occurred();
+  if (value.is_none()) return true;
+  const unsigned long long number = PyLong_AsUnsignedLongLong(value.ptr());
+  if (number == static_cast<unsigned long long>(-1) && PyErr_Occurred()) return false;
+  size = number;
+  return true;
+}
+
+std::uint64_t size_of(int fd) {
+  struct stat status {};
+  return ::fstat(fd, &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
+}
+
+}  // namespace
+
+bool takes_trailers(const RequestHead& head) {
+  for (Field field : head.headers)
+    if (field.name == "te" && list_has(field.value, "trailers")) return true;
+  return false;
+}
+
+Outcome Cycle::send(PyObject* message) {
+  const py::object type = get_required(message, border().names.type);
+  if (!type) return Outcome::error;
+  if (exchange_ && exchange_->gone()) return fault({Fault::gone, "the peer is gone"});
+  if (!exchange_ || exchange_->send_state() == Send::done)
+    return raise(PyExc_RuntimeError,
+                 "Unexpected ASGI message '" + text_of(type.ptr()) + "' sent, after response already completed.");
+  const Outcome outcome = exchange_->send_state() == Send::idle ? before_start(type.ptr(), message)
+                                                                : before_end(type.ptr(), message);
+  app_->touched_();
+  return outcome;
+}
+
+Outcome Cycle::resume_send() {
+  if (!exchange_ || !exchange_->gone()) return Outcome::done;
+  return fault({Fault::gone, "the peer is gone"});
+}
+
+Outcome Cycle::before_start(PyObject* type, PyObject* message) {
+  const Names& names = border().names;
+  if (is(type, names.response_start)) return response_start(message);
+  if (is(type, names.early_hint)) return early_hint(message);
+  return unexpected("http.response.start", type);
+}
+
+Outcome Cycle::before_end(PyObject* type, PyObject* message) {
+  const Names& names = border().names;
+  if (body_complete_)
+    return is(type, names.response_trailers) ? response_trailers(message) : unexpected("http.response.trailers", type);
+  if (is(type, names.response_body)) return response_body(message);
+  if (is(type, names.pathsend)) return pathsend(message);
+  if (is(type, names.zerocopysend)) return zerocopysend(message);
+  return unexpected("http.response.body", type);
+}
+
+Outcome Cycle::response_start(PyObject* message) {
+  const Names& names = border().names;
+  const py::object status = get_required(message, names.status);
+  if (!status) return Outcome::error;
+  ResponseHead head;
+  head.status = static_cast<int>(PyLong_AsLong(status.ptr()));
+  if (head.status == -1 && PyErr_Occurred()) return Outcome::error;
+  if (head.status < 200 || head.status > 599)
+    return raise(PyExc_ValueError, "Invalid HTTP status code: " + std::to_string(head.status));
+  if (!get_headers(message, head.headers)) return Outcome::error;
+  const int trailers = get_flag(message, names.trailers);
+  if (trailers < 0) return Outcome::error;
+  trailers_due_ = trailers == 1;
+  const int code = head.status;
+  if (auto ok = exchange_->respond(std::move(head)); !ok) return fault(ok.error());
+  if (!app_->hooks_.access || !scope_) return Outcome::done;
+  const py::object scope = steal(std::exchange(scope_, nullptr));
+  const py::object number = steal(PyLong_FromLong(code));
+  PyObject* arguments[] = {scope.ptr(), number.ptr()};
+  if (!steal(PyObject_Vectorcall(app_->hooks_.access.ptr(), arguments, 2, nullptr))) PyErr_WriteUnraisable(nullptr);
+  return Outcome::done;
+}
+
+// ASGI Early Hint: {"links": [bytes, ...]} becomes 103 with one link field each (RFC 8297).
+Outcome Cycle::early_hint(PyObject* message) {
+  const py::object links = get_required(message, border().names.links);
+  if (!links) return Outcome::error;
+  const py::object list = steal(PySequence_Fast(links.ptr(), "links must be an iterable of bytes"));
+  if (!list) return Outcome::error;
+  const py::object name = bytes_of("link");
+  Headers headers;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.ptr()); ++i)
+    if (!add_field(headers, name.ptr(), PySequence_Fast_GET_ITEM(list.ptr(), i))) return Outcome::error;
+  if (auto ok = exchange_->inform(103, std::move(headers)); !ok) return fault(ok.error());
+  return Outcome::done;
+}
+
+Outcome Cycle::response_body(PyObject* message) {
+  const Names& names = border().names;
+  const py::object body = get(message, names.body);
+  if (!body && PyErr_Occurred()) return Outcome::error;
+  const int more = get_flag(message, names.more_body);
+  if (more < 0) return Outcome::error;
+  if (!body) return written({}, more == 1);
+  if (PyBytes_CheckExact(body.ptr())) {  // immutable: large ones are borrowed
+    const std::string_view octets = view_of(body.ptr());
+    if (octets.size() < Outbox::k_borrow) return written(exchange_->write(octets), more == 1);
+    return written(exchange_->write(octets, Ref<Block>{new BytesBlock{app_->graveyard_, body.ptr()}}), more == 1);
+  }
+  const Octets octets{body.ptr()};
+  if (!octets) return Outcome::error;
+  return written(exchange_->write(octets.view()), more == 1);
+}
+
+// ASGI Path Send: the whole file is the body.
+Outcome Cycle::pathsend(PyObject* message) {
+  const py::object path = get_required(message, border().names.path);
+  PyObject* encoded = nullptr;
+  if (!path || !PyUnicode_FSConverter(path.ptr(), &encoded)) return Outcome::error;
+  const py::object owned = steal(encoded);
+  const int fd = ::open(PyBytes_AS_STRING(encoded), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) {
+    PyErr_SetFromErrnoWithFilenameObject(PyExc_OSError, path.ptr());
+    return Outcome::error;
+  }
+  return written(exchange_->write_file(make_ref<File>(fd), 0, size_of(fd)), false);
+}
+
+// ASGI Zero Copy Send: a range of an open file; without an offset from where the file stands, which then moves on.
+Outcome Cycle::zerocopysend(PyObject* message) {
+  const Names& names = border().names;
+  const py::object file = get_required(message, names.file);
+  if (!file) return Outcome::error;
+  const int given = PyObject_AsFileDescriptor(file.ptr());
+  if (given < 0) return Outcome::error;
+  std::optional<std::uint64_t> offset, count;
+  const int more = get_flag(message, names.more_body);
+  if (more < 0 || !get_size(message, names.offset, offset) || !get_size(message, names.count, count)) return Outcome::error;
+  const off_t position = offset ? static_cast<off_t>(*offset) : ::lseek(given, 0, SEEK_CUR);
+  const int fd = position < 0 ? -1 : ::fcntl(given, F_DUPFD_CLOEXEC, 0);
+  if (fd < 0) {
+    PyErr_SetFromErrno(PyExc_OSError);
+    return Outcome::error;
+  }
+  const Ref<File> owned = make_ref<File>(fd);
+  const auto start = static_cast<std::uint64_t>(position);
+  const std::uint64_t there = size_of(fd) > start ? size_of(fd) - start : 0;
+  const std::uint64_t size = std::min(count.value_or(there), there);
+  if (!offset) ::lseek(given, position + static_cast<off_t>(size), SEEK_SET);
+  return written(exchange_->write_file(owned, start, size), more == 1);
+}
+
+Outcome Cycle::written(Result<void> result, bool more) {
+  if (!result) return fault(result.error());
+  if (!more) {
+    body_complete_ = true;
+    if (!trailers_due_) return finish();
+  }
+  return exchange_->writable() ? Outcome::done : Outcome::wait;
+}
+
+Outcome Cycle::response_trailers(PyObject* message) {
+  if (!get_headers(message, trailers_)) return Outcome::error;
+  const int more = get_flag(message, border().names.more_trailers);
+  if (more < 0) return Outcome::error;
+  if (more) return Outcome::done;
+  if (!takes_trailers(exchange_->request())) trailers_.clear();
+  return finish();
+}
+
+Outcome Cycle::finish() {
+  if (auto ok = exchange_->finish(std::move(trailers_)); !ok) return fault(ok.error());
+  if (!receivers_.empty()) exchange_->signal(Event::body);  // they get http.disconnect: the response is complete
+  return Outcome::done;
+}
+
+}  // namespace tricorn
