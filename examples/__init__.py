@@ -1,0 +1,1 @@
+"""Example applications; run them from the project root."""
