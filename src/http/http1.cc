@@ -26,7 +26,8 @@ struct RequestParser::State {
 
   void restart();
   Step step(std::string_view input);
-  Step stop(llhttp_errno_t code, std::size_t used);
+  Step bad(int with, std::size_t used);
+  int version_refusal(llhttp_errno_t code) const;
   bool head_is_endless() const;
 
   int refuse(int with) {
@@ -103,28 +104,31 @@ void RequestParser::State::restart() {
 RequestParser::Step RequestParser::State::step(std::string_view input) {
   llhttp_resume(&llhttp);
   const llhttp_errno_t code = llhttp_execute(&llhttp, input.data(), input.size());
-  if (code != HPE_OK) return stop(code, static_cast<std::size_t>(llhttp_get_error_pos(&llhttp) - input.data()));
-  if (where == Where::head) head_size += input.size();
-  if (!head_is_endless()) return {Event::none, input.size()};
-  status = 431;
-  return {Event::bad, input.size()};
+  std::size_t used = input.size();
+  if (code != HPE_OK) used = static_cast<std::size_t>(llhttp_get_error_pos(&llhttp) - input.data());
+  if (where == Where::head) head_size += used;
+  if (code != HPE_OK && code != HPE_PAUSED) return bad(version_refusal(code), used);
+  if (head_is_endless()) return bad(431, used);
+  if (code == HPE_OK) return {Event::none, used};
+  if (event == Event::head && refusal_of(llhttp) != 0) return bad(refusal_of(llhttp), used);
+  where = event == Event::end ? Where::between : Where::body;
+  return {event, used, event == Event::body ? body : std::string_view{}};
 }
 
-RequestParser::Step RequestParser::State::stop(llhttp_errno_t code, std::size_t used) {
-  const int refusal = refusal_of(llhttp);
-  if (code == HPE_PAUSED && !(event == Event::head && refusal != 0)) {
-    where = event == Event::end ? Where::between : Where::body;
-    return {event, used, event == Event::body ? body : std::string_view{}};
-  }
-  const bool version = code == HPE_PAUSED || code == HPE_INVALID_VERSION || code == HPE_PAUSED_H2_UPGRADE;
-  if (version && refusal != 0) status = refusal;
+RequestParser::Step RequestParser::State::bad(int with, std::size_t used) {
+  if (with != 0) status = with;
   return {Event::bad, used};
+}
+
+int RequestParser::State::version_refusal(llhttp_errno_t code) const {
+  const bool version = code == HPE_INVALID_VERSION || code == HPE_PAUSED_H2_UPGRADE;
+  return version ? refusal_of(llhttp) : 0;
 }
 
 // Blank lines before a request and white space before a value are in no other count.
 bool RequestParser::State::head_is_endless() const {
-  return limits.request_line > 0 && limits.header_size > 0 &&
-         head_size > limits.request_line + 2 * limits.header_size;
+  if (limits.request_line == 0 || head_size <= limits.request_line) return false;
+  return over((head_size - limits.request_line) / 2, limits.header_size);
 }
 
 // llhttp also knows RTSP and ICE.
@@ -158,9 +162,9 @@ int RequestParser::State::on_value_complete() {
   return over(head.headers.size(), limits.header_count) ? refuse(431) : HPE_OK;
 }
 
-// RFC 9112 7.1.1: ignored, but not without end. An empty one costs an octet as well.
+// RFC 9112 7.1.1: ignored, but not without end.
 int RequestParser::State::on_chunk_extension(std::string_view piece) {
-  chunk_ext += piece.size() + 1;
+  chunk_ext += piece.size();
   return over(chunk_ext, limits.chunk_ext) ? refuse(413) : HPE_OK;
 }
 

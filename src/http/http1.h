@@ -34,7 +34,7 @@ class RequestParser {
 
   Step next(std::string_view input);
   RequestHead take_head();
-  int status() const;   // after Event::bad
+  int status() const;    // after Event::bad
   bool is_head() const;  // the method of the message at hand is HEAD
 
  private:

@@ -12,10 +12,10 @@ namespace tricorn {
 
 // RFC 9112 6.3, as the sender sees it.
 enum class Framing : std::uint8_t {
-  none,     // no body, whatever the fields say
-  length,   // Content-Length
+  none,    // no body, whatever the fields say
+  length,  // Content-Length
   chunked,
-  close,    // the end of the connection
+  close,  // the end of the connection
 };
 Framing framing_of(const RequestHead& request, const ResponseHead& response);
 

@@ -14,8 +14,8 @@
 namespace tricorn {
 namespace {
 
-constexpr std::uint64_t k_drain = 256 * 1024;    // of a body that nobody reads: above, closing is cheaper
-constexpr Millis k_rate_grace = 30'000;          // before a slow body is measured
+constexpr std::uint64_t k_drain = 256 * 1024;  // of a body that nobody reads: above, closing is cheaper
+constexpr Millis k_rate_grace = 30'000;        // before a slow body is measured
 
 bool over(std::uint64_t size, std::uint64_t limit) { return limit > 0 && size > limit; }
 bool expired(Millis since, Millis now, Millis limit) { return limit > 0 && now >= since + limit; }
@@ -54,6 +54,7 @@ class Http1Session final : public Session {
   enum class Continue : std::uint8_t { not_expected, expected, wanted, sent };
 
   std::size_t parse(std::string_view input);
+  bool begin_head(std::string_view input);
   void on_head();
   void on_body(std::string_view body);
   void on_end();
@@ -84,21 +85,21 @@ class Http1Session final : public Session {
   RequestParser parser_;
   Buffer pending_;
   Ref<Exchange> exchange_;
-  RequestTerms terms_;             // of the request in hand
-  std::string reply_;              // an answer of our own, the last
-  Millis since_;                   // when the idling or the head began
+  RequestTerms terms_;  // of the request in hand
+  std::string reply_;   // an answer of our own, the last
+  Millis since_;        // when the idling or the head began
   Millis ticked_;
-  Millis body_since_ = 0;          // when the body began, less the time it had to wait for us
-  Millis progress_ = 0;            // when a part of it came last, likewise
-  std::uint64_t received_ = 0;     // of the body
-  std::uint64_t dropped_ = 0;      // of a body that nobody reads
+  Millis body_since_ = 0;       // when the body began, less the time it had to wait for us
+  Millis progress_ = 0;         // when a part of it came last, likewise
+  std::uint64_t received_ = 0;  // of the body
+  std::uint64_t dropped_ = 0;   // of a body that nobody reads
   In in_ = In::idle;
   Continue continue_ = Continue::not_expected;
   Framing framing_ = Framing::none;
   bool head_written_ = false;
-  bool go_on_ = false;     // the head that was written lets the connection go on
-  bool cut_ = false;       // the answer ends where it is, incomplete
-  bool served_ = false;    // a request has been answered
+  bool go_on_ = false;   // the head that was written lets the connection go on
+  bool cut_ = false;     // the answer ends where it is, incomplete
+  bool served_ = false;  // a request has been answered
   bool eof_ = false;
   bool draining_ = false;
   bool closing_ = false;
@@ -113,7 +114,7 @@ Result<void> Http1Session::feed(std::string_view plain) {
     return {};
   }
   const std::size_t used = parse(plain);
-  if (in_ == In::shut) return fail(Fault::protocol, "malformed HTTP/1.1 request");
+  if (in_ == In::shut) return fail(Fault::protocol, "the request was refused");
   if (terms_.keep_alive) pending_.append(plain.substr(used));
   return {};
 }
@@ -121,11 +122,7 @@ Result<void> Http1Session::feed(std::string_view plain) {
 // Parses up to the end of one request; returns how much was used.
 std::size_t Http1Session::parse(std::string_view input) {
   const std::size_t size = input.size();
-  if (in_ == In::idle && size > 0) {
-    in_ = In::head;
-    since_ = host_.clock.now();
-  }
-  while (in_ == In::head || in_ == In::body || (in_ == In::idle && !input.empty())) {
+  while (begin_head(input) || in_ == In::head || in_ == In::body) {
     const RequestParser::Step step = parser_.next(input);
     input.remove_prefix(step.used);
     switch (step.event) {
@@ -139,11 +136,18 @@ std::size_t Http1Session::parse(std::string_view input) {
   return size - input.size();
 }
 
+bool Http1Session::begin_head(std::string_view input) {
+  if (in_ != In::idle || input.empty()) return false;
+  in_ = In::head;
+  since_ = host_.clock.now();
+  return true;
+}
+
 void Http1Session::on_head() {
   RequestHead head = parser_.take_head();
   const auto terms = read_terms(head);
   if (!terms) return malformed(terms.error());
-  if (terms->length && over(*terms->length, host_.limits.request_body)) return refuse(413);
+  if (over(terms->length.value_or(0), host_.limits.request_body)) return refuse(413);
   if (host_.over_capacity()) {
     host_.notice(Notice::Level::warning, "Exceeded concurrency limit.");
     return refuse(503);
@@ -253,10 +257,9 @@ void Http1Session::fill(Outbox& out, std::size_t budget) {
 bool Http1Session::pending() const {
   if (!reply_.empty()) return true;
   if (!exchange_) return false;
-  if (cut_ || exchange_->out().size() > 0 || exchange_->send_state() == Send::done) return true;
+  if (cut_ || !exchange_->out().empty() || exchange_->send_state() == Send::done) return true;
   if (head_written_) return false;
-  return continue_ == Continue::wanted || !exchange_->informational().empty() ||
-         exchange_->send_state() != Send::idle;
+  return continue_ == Continue::wanted || !exchange_->informational().empty() || exchange_->send_state() != Send::idle;
 }
 
 void Http1Session::write_exchange(Outbox& out, std::size_t budget) {
@@ -269,7 +272,7 @@ void Http1Session::write_exchange(Outbox& out, std::size_t budget) {
   write_body(text, out, budget);
   exchange_->pulled();
   if (!exchange_->out().empty()) return out.append(text);
-  const bool ended = exchange_->send_state() == Send::done;
+  const bool ended = !cut_ && exchange_->send_state() == Send::done;
   if (ended && framing_ == Framing::chunked) append_last_chunk(text, exchange_->trailers());
   out.append(text);
   if (ended) return complete();
@@ -304,8 +307,9 @@ bool Http1Session::can_go_on() const {
   if (in_ != In::body) return true;
   // RFC 9110 10.1.1: the client may or may not send the body that it announced.
   if (continue_ == Continue::expected || continue_ == Continue::wanted) return false;
-  // The application is through without the body, and the rest is too long to throw away.
-  return exchange_->send_state() != Send::done || !terms_.length || *terms_.length - received_ <= k_drain;
+  // The application is through without the body: throwing the rest away must be known to be cheap, since a close that
+  // was not announced can cost the next request.
+  return exchange_->send_state() != Send::done || (terms_.length && *terms_.length - received_ <= k_drain);
 }
 
 void Http1Session::write_body(std::string& text, Outbox& out, std::size_t budget) {
@@ -333,6 +337,7 @@ void Http1Session::next() {
   in_ = In::idle;
   since_ = host_.clock.now();
   if (!pending_.empty()) pending_.drain(parse(pending_.view()));
+  if (in_ == In::done && !terms_.keep_alive) pending_.clear();
   if (eof_) finish_input();
 }
 
@@ -371,8 +376,7 @@ Result<void> Http1Session::tick(Millis now) {
     tick_body(now, passed);
   } else if (in_ == In::head && expired(since_, now, limits.timeout_request_header)) {
     refuse(408);
-  } else if (in_ == In::idle &&
-             expired(since_, now, served_ ? limits.timeout_keep_alive : limits.timeout_first_byte)) {
+  } else if (in_ == In::idle && expired(since_, now, served_ ? limits.timeout_keep_alive : limits.timeout_first_byte)) {
     close();
     touch();
   }

@@ -2,7 +2,9 @@
 
 #include <nghttp2/nghttp2.h>
 
+#include <algorithm>
 #include <limits>
+#include <new>
 #include <vector>
 
 #include "http/http2_session.h"
@@ -56,8 +58,8 @@ int on_invalid_header(Session*, const nghttp2_frame*, const std::uint8_t*, std::
   return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 }
 
-int on_invalid_frame(Session*, const nghttp2_frame* frame, int, void* user) {
-  if (frame->hd.type == NGHTTP2_HEADERS) self(user).malformed();
+int on_invalid_frame(Session*, const nghttp2_frame*, int error, void* user) {
+  if (error == NGHTTP2_ERR_HTTP_HEADER || error == NGHTTP2_ERR_HTTP_MESSAGING) self(user).malformed();
   return 0;
 }
 
@@ -188,13 +190,17 @@ struct Options {
   Options& operator=(const Options&) = delete;
 };
 
+constexpr std::uint32_t k_most = NGHTTP2_MAX_WINDOW_SIZE;  // 2^31-1
+
+// What is out of a setting's range (RFC 9113 6.5.2) is brought to its edge: a refused SETTINGS would leave us mute.
 std::vector<nghttp2_settings_entry> settings(const Limits& limits) {
+  const std::uint32_t frame = std::clamp(limits.h2_max_frame_size, 16'384u, 16'777'215u);
   std::vector<nghttp2_settings_entry> entries{
-      {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, NGHTTP2_MAX_WINDOW_SIZE},  // first: see greet()
-      {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, limits.h2_initial_window},
+      {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, k_most},  // first: see greet()
+      {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, std::min(limits.h2_initial_window, k_most)},
       {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
   };
-  if (limits.h2_max_frame_size != 16'384) entries.push_back({NGHTTP2_SETTINGS_MAX_FRAME_SIZE, limits.h2_max_frame_size});
+  if (frame != 16'384) entries.push_back({NGHTTP2_SETTINGS_MAX_FRAME_SIZE, frame});
   if (limits.h2_header_table_size != 4'096)
     entries.push_back({NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, limits.h2_header_table_size});
   if (limits.header_size > 0 && limits.header_size <= k_no_limit)
@@ -231,7 +237,7 @@ Http2Codec::Http2Codec(Http2Session& session, const Limits& limits) : packed_(st
   const Callbacks callbacks;
   const Options options;
   nghttp2_session* made = nullptr;
-  nghttp2_session_server_new2(&made, callbacks.table, &session, options.set);
+  if (nghttp2_session_server_new2(&made, callbacks.table, &session, options.set) != 0) throw std::bad_alloc{};
   session_.reset(made);
   greet(limits);
 }
@@ -239,20 +245,20 @@ Http2Codec::Http2Codec(Http2Session& session, const Limits& limits) : packed_(st
 Http2Codec::~Http2Codec() = default;
 
 // nghttp2 answers a stream above its MAX_CONCURRENT_STREAMS with GOAWAY once the peer has acknowledged the setting;
-// REFUSED_STREAM, which loses the peer nothing, is Http2Session's to send. So nghttp2 gets no limit, the peer the real one.
+// REFUSED_STREAM, which loses the peer nothing, is Http2Session's to send. So nghttp2 gets no limit, the peer the real
+// one.
 void Http2Codec::greet(const Limits& limits) {
   const auto entries = settings(limits);
   nghttp2_submit_settings(session_.get(), NGHTTP2_FLAG_NONE, entries.data(), entries.size());
   nghttp2_session_set_local_window_size(session_.get(), NGHTTP2_FLAG_NONE, 0,
-                                        static_cast<std::int32_t>(limits.h2_connection_window));
+                                        static_cast<std::int32_t>(std::min(limits.h2_connection_window, k_most)));
   const std::uint8_t* data = nullptr;
   for (ssize_t n = 0; (n = nghttp2_session_mem_send(session_.get(), &data)) > 0;)
     greeting_ += view(data, static_cast<std::size_t>(n));
   if (limits.h2_max_concurrent_streams == 0) return;
   const std::uint32_t most = limits.h2_max_concurrent_streams;
   constexpr std::size_t at = k_frame_head + 2;  // the value of the first entry
-  for (std::size_t i = 0; i < 4; ++i)
-    greeting_[at + i] = static_cast<char>(most >> (24 - 8 * i) & 0xff);
+  for (std::size_t i = 0; i < 4; ++i) greeting_[at + i] = static_cast<char>(most >> (24 - 8 * i) & 0xff);
 }
 
 Result<void> Http2Codec::receive(std::string_view text) {
@@ -275,7 +281,6 @@ bool Http2Codec::wants_write() const { return !greeting_.empty() || nghttp2_sess
 bool Http2Codec::over() const { return !wants_write() && nghttp2_session_want_read(session_.get()) == 0; }
 
 std::size_t Http2Codec::queued() const { return nghttp2_session_get_outbound_queue_size(session_.get()); }
-
 
 void Http2Codec::inform(std::uint32_t stream, std::span<const OutField> fields) {
   const auto nv = packed_->pack(fields);

@@ -1,8 +1,8 @@
 // nghttp2 as C++: octets in and out, frames submitted, callbacks turned into calls on the session.
 // The one place that knows nghttp2. It decides nothing: what a request, a limit or a time-out is, Http2Session knows.
 //
-// Works with every nghttp2 from 1.52 on. Its own limits (resets, CONTINUATION, glitches, queued acks) are set out of the
-// way because they differ from release to release: Http2Guard counts for all of them.
+// Works with every nghttp2 from 1.52 on. Its own limits (resets, CONTINUATION, glitches, queued acks) are set out of
+// the way because they differ from release to release: Http2Guard counts for all of them.
 #pragma once
 
 #include <cstdint>

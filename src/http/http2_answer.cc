@@ -127,8 +127,7 @@ void Http2Session::sent_answer(Http2Stream& stream) {
   stream.sent = true;
   stream.sent_at = active_at_ = now();
   if (stream.ended || !stream.exchange || stream.exchange->call() || !stream.declared) return;
-  constexpr std::uint64_t k_worth = 64 * 1024;
-  if (*stream.declared > stream.received + k_worth) codec_.reset(stream.id, Http2Error::no_error);
+  if (*stream.declared > stream.received + k_surplus) codec_.reset(stream.id, Http2Error::no_error);
 }
 
 void Http2Session::sent_reset(Http2Error code) {
@@ -137,9 +136,9 @@ void Http2Session::sent_reset(Http2Error code) {
 
 void Http2Session::sent_goaway(Http2Error code) {
   if (code == Http2Error::no_error) return;
-  const bool flood = code == Http2Error::enhance_your_calm;
-  host_.notice(Notice::Level::warning, flood ? "HTTP/2 connection closed: the client asked too much of it."
-                                             : "Invalid HTTP request received.");
+  if (code != Http2Error::enhance_your_calm) return malformed();
+  const std::string_view why = error_ ? std::string_view{error_->what} : "flood";
+  host_.notice(Notice::Level::warning, "HTTP/2 connection closed: " + std::string{why} + ".");
 }
 
 }  // namespace tricorn

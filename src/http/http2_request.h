@@ -1,6 +1,6 @@
-// A request head built from HPACK fields as they are decoded, and the rules that nghttp2 leaves to us (RFC 9113 8.2, 8.3):
-// what reaches the application could be sent on over HTTP/1.1 unchanged. Memory is bounded by the limits; what is over
-// them is counted and dropped, so that the decoder stays in step.
+// A request head built from HPACK fields as they are decoded, and the rules that nghttp2 leaves to us (RFC
+// 9113 8.2, 8.3): what reaches the application could be sent on over HTTP/1.1 unchanged. Memory is bounded by the
+// limits; what is over them is counted and dropped, so that the decoder stays in step.
 #pragma once
 
 #include <cstdint>

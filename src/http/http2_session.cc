@@ -5,13 +5,10 @@
 namespace tricorn {
 namespace {
 
-constexpr std::uint64_t k_surplus = 64 * 1024;      // of a body that nobody reads: cheaper to take than to reset
 constexpr std::uint32_t k_last_streams = 1u << 30;  // ids run out at 2^31: leave in time (RFC 9113 5.1.1)
 constexpr std::string_view k_bad_request = "Invalid HTTP request received.";
 
-Fault fault_of(Http2Error code) {
-  return code == Http2Error::enhance_your_calm ? Fault::flood : Fault::protocol;
-}
+Fault fault_of(Http2Error code) { return code == Http2Error::enhance_your_calm ? Fault::flood : Fault::protocol; }
 
 }  // namespace
 
@@ -167,6 +164,7 @@ void Http2Session::start(Http2Stream& stream, RequestHead head) {
 // Answers in the application's place; what the application may have begun on it loses its wire.
 void Http2Session::refuse(Http2Stream& stream, int status) {
   std::string method{builder_.method()};
+  stream.refused = true;
   if (stream.exchange) {
     method = stream.exchange->request().method;
     stream.exchange->detach_wire();
@@ -188,10 +186,9 @@ void Http2Session::body(Http2Stream& stream, std::string_view bytes) {
   stream.received += bytes.size();
   stream.body_at = active_at_ = now();
   const std::uint64_t most = host_.limits.request_body;
-  if (most > 0 && stream.received > most && !stream.exchange->gone() && stream.surplus == 0 &&
-      stream.exchange->call()) {
-    if (!stream.answered && stream.exchange->send_state() == Send::idle) refuse(stream, 413);
-    else return drop(stream, Http2Error::cancel);
+  if (most > 0 && stream.received > most && !stream.refused) {
+    if (stream.exchange->send_state() == Send::idle) refuse(stream, 413);
+    else if (stream.exchange->call()) return drop(stream, Http2Error::cancel);
   }
   stream.exchange->receive(bytes);
   if (!stream.sent || stream.exchange->call()) return;
@@ -225,6 +222,7 @@ void Http2Session::wake(Exchange& exchange) { push(stream_of(exchange)); }
 
 void Http2Session::consumed(Exchange& exchange, std::size_t size) {
   Http2Stream& stream = stream_of(exchange);
+  if (stream.ended) return;  // nothing more comes: no window to open
   stream.body_at = now();
   codec_.consume_stream(stream.id, size);
   touch();

@@ -35,6 +35,7 @@ class Http2Stream final : public Lane, public Hook<Pending>, public Hook<Open> {
   bool answered = false;                  // HEADERS of the answer are submitted
   bool waiting = false;                   // DATA stands still until there is output
   bool sent = false;                      // END_STREAM is sent
+  bool refused = false;                   // the answer is ours, not the application's
   bool continue_wanted = false;           // the request expects 100-continue
   bool continue_due = false;
 };
@@ -81,6 +82,9 @@ class Http2Session final : public Session {
   void sent_goaway(Http2Error code);
 
  private:
+  // Of a body that nobody reads: cheaper to take than to reset the stream.
+  static constexpr std::uint64_t k_surplus = 64 * 1024;
+
   static Http2Stream& stream_of(Exchange& exchange) { return static_cast<Http2Stream&>(*exchange.lane()); }
   Millis now() const { return host_.clock.now(); }
   void touch();
@@ -131,6 +135,7 @@ class Http2Session final : public Session {
   Millis drain_at_ = 0;
   bool greeted_ = false;       // the peer's first SETTINGS came
   bool acknowledged_ = false;  // and its ack of ours
+  bool stalled_ = false;       // a stream was ended because the peer stood still
   bool eof_ = false;
   bool broken_ = false;  // nghttp2 gave up
 };

@@ -43,22 +43,27 @@ void Http2Session::check_drain(Millis now) {
 }
 
 void Http2Session::check_idle(Millis now) {
-  if (!open_.empty() || !overdue(now, active_at_, host_.limits.timeout_h2_idle)) return;
+  if (!open_.empty() || (!stalled_ && !overdue(now, active_at_, host_.limits.timeout_h2_idle))) return;
   (void)terminate(Http2Error::no_error, Fault::timeout, "idle");
 }
 
 void Http2Session::check_stream(Http2Stream& stream, Millis now) {
   if (!stream.exchange || stream.exchange->gone()) return;  // its head is incomplete, or it is being reset
-  if (stalled_writing(stream, now)) return drop(stream, Http2Error::cancel);
+  if (stalled_writing(stream, now)) {
+    stalled_ = true;
+    return drop(stream, Http2Error::cancel);
+  }
   if (stream.sent && !stream.ended && !stream.exchange->call() && overdue(now, stream.sent_at, k_linger))
     return drop(stream, Http2Error::no_error);
-  if (stalled_body(stream, now)) return refuse(stream, 408);
+  if (!stalled_body(stream, now)) return;
+  stalled_ = true;
+  refuse(stream, 408);
 }
 
 bool Http2Session::stalled_writing(Http2Stream& stream, Millis now) const {
-  const Exchange& exchange = *stream.exchange;
-  const bool owed = !stream.exchange->out().empty() || (exchange.send_state() == Send::done && !stream.sent);
-  if (!owed || stream.sent) stream.moved_at = now;
+  Exchange& exchange = *stream.exchange;
+  const bool owed = !stream.sent && (!exchange.out().empty() || exchange.send_state() == Send::done);
+  if (!owed) stream.moved_at = now;
   return overdue(now, stream.moved_at, host_.limits.timeout_write);
 }
 

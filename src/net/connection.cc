@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <new>
 
 #include "net/listener.h"
 #include "net/loop.h"
@@ -80,25 +81,40 @@ void Connection::on_io(uv_poll_t* handle, int status, int events) {
   if (events & UV_WRITABLE && connection.stage_ != Stage::closed) connection.on_writable();
 }
 
+// Where an error ends. Memory may run out anywhere below: that costs this connection, not the server, and no
+// exception may pass through libuv.
+template <class Work>
+void Connection::enter(Work&& work) noexcept {
+  try {
+    if (auto ok = work(); !ok) close(ok.error());
+  } catch (const std::bad_alloc&) {
+    close();
+  }
+}
+
 void Connection::on_read(int events) {
-  if (auto ok = read(events); !ok) close(ok.error());
+  enter([&] { return read(events); });
 }
 
 void Connection::on_writable() {
-  if (auto ok = push(); !ok) close(ok.error());
+  enter([&] { return push(); });
 }
 
 void Connection::flush() {
   if (stage_ == Stage::closed) return;
-  if (auto ok = push(); !ok) close(ok.error());
+  enter([&] { return push(); });
 }
 
 void Connection::on_tick(Millis now) {
+  enter([&] { return tick(now); });
+}
+
+Result<void> Connection::tick(Millis now) {
   if (!out_.empty()) look_for_progress(now);
-  auto ok = overdue(now);
-  if (ok && session_) ok = session_->tick(now);
-  if (!ok) return close(ok.error());
-  if (session_ && out_.empty()) keep_session_moving();
+  if (auto ok = overdue(now); !ok || !session_) return ok;
+  if (auto ok = session_->tick(now); !ok) return ok;
+  if (out_.empty()) keep_session_moving();
+  return {};
 }
 
 void Connection::close(const Error& error) {

@@ -55,6 +55,8 @@ class Connection final : public DirtyHook, public Hook<Open> {
   static void on_io(uv_poll_t* handle, int status, int events);
   void on_read(int events);
   void on_writable();
+  template <class Work>
+  void enter(Work&& work) noexcept;
   void close(const Error& error);
 
   Result<void> read(int events);
@@ -75,6 +77,7 @@ class Connection final : public DirtyHook, public Hook<Open> {
   Result<void> refuse_tls();
   Result<void> end();
   void drop_session();
+  Result<void> tick(Millis now);
   void look_for_progress(Millis now);
   Result<void> overdue(Millis now) const;
 

@@ -76,7 +76,8 @@ Listener::Next Listener::failed(int error_number) {
     case ENOBUFS:
     case ENOMEM: return server_.starved(error_number) ? Next::later : Next::again;
     default:
-      server_.host().notice(Notice::Level::error, std::string{"cannot accept connections: "} + std::strerror(error_number));
+      server_.host().notice(Notice::Level::error,
+                            std::string{"cannot accept connections: "} + std::strerror(error_number));
       pause();
       return Next::later;
   }

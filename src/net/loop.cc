@@ -193,7 +193,9 @@ void Loop::attach(Server& server) {
   else *free = &server;
 }
 
-void Loop::detach(Server& server) { std::replace(servers_.begin(), servers_.end(), &server, static_cast<Server*>(nullptr)); }
+void Loop::detach(Server& server) {
+  std::replace(servers_.begin(), servers_.end(), &server, static_cast<Server*>(nullptr));
+}
 
 void Loop::tick() {
   const std::uint64_t now = uv_now(uv());

@@ -66,7 +66,9 @@ Address address(int fd, Asks ask) {
   }
 }
 
-bool passing(int error_number) { return error_number == EAGAIN || error_number == EWOULDBLOCK || error_number == EINTR; }
+bool passing(int error_number) {
+  return error_number == EAGAIN || error_number == EWOULDBLOCK || error_number == EINTR;
+}
 
 Result<Received> receive_with(int fd, std::span<char> buffer, int flags) {
   const ssize_t n = ::recv(fd, buffer.data(), buffer.size(), flags);

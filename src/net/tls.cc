@@ -194,7 +194,8 @@ Result<void> TlsContext::load(const TlsOptions& options) {
     else return bad(name, "no such ALPN protocol here: h2 or http/1.1");
   }
   const bool old = options.min_version == "TLSv1.2";
-  if (!old && options.min_version != "TLSv1.3") return bad(options.min_version, "not a TLS version: TLSv1.2 or TLSv1.3");
+  if (!old && options.min_version != "TLSv1.3")
+    return bad(options.min_version, "not a TLS version: TLSv1.2 or TLSv1.3");
   SSL_CTX_set_min_proto_version(context, old ? TLS1_2_VERSION : TLS1_3_VERSION);
   const std::string ciphers = options.ciphers.empty() ? k_ciphers : options.ciphers;
   if (SSL_CTX_set_cipher_list(context, ciphers.c_str()) != 1) return bad(ciphers, "no such cipher is known to OpenSSL");

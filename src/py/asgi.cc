@@ -71,11 +71,12 @@ void Cycle::end_input() {
 
 // --- receive ---
 
-bool Cycle::disconnected() const { return !exchange_ || exchange_->gone(); }
+// The peer left before the response was complete. (After it, the wire lets go of the exchange without a loss.)
+bool Cycle::disconnected() const { return exchange_->gone() && exchange_->send_state() != Send::done; }
 
 Outcome Cycle::receive(PyObject** message) {
   const Names& names = border().names;
-  const bool ended = disconnected() || exchange_->send_state() == Send::done ||
+  const bool ended = !exchange_ || disconnected() || exchange_->send_state() == Send::done ||
                      (exchange_->input_ended() && (body_given_ || !exchange_->body_ended()));
   if (!ended && (body_given_ || (exchange_->body().empty() && !exchange_->body_ended()))) {
     if (!body_given_) exchange_->want_body();

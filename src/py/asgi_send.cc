@@ -140,10 +140,10 @@ bool takes_trailers(const RequestHead& head) {
 Outcome Cycle::send(PyObject* message) {
   const py::object type = get_required(message, border().names.type);
   if (!type) return Outcome::error;
-  if (exchange_ && exchange_->gone()) return fault({Fault::gone, "the peer is gone"});
-  if (!exchange_ || exchange_->send_state() == Send::done)
+  if (!exchange_ || exchange_->send_state() == Send::done)  // then the wire may well be gone, without a loss
     return raise(PyExc_RuntimeError,
                  "Unexpected ASGI message '" + text_of(type.ptr()) + "' sent, after response already completed.");
+  if (exchange_->gone()) return fault({Fault::gone, "the peer is gone"});
   const Outcome outcome = exchange_->send_state() == Send::idle ? before_start(type.ptr(), message)
                                                                 : before_end(type.ptr(), message);
   app_->touched_();

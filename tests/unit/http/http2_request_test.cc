@@ -17,7 +17,8 @@ std::expected<RequestHead, int> build(const Fields& fields, const Limits& limits
 }
 
 TEST(Http2Request, PutsTheAuthorityFirstAsHost) {
-  const auto head = build({{":method", "GET"}, {":scheme", "https"}, {":authority", "h:1"}, {":path", "/a?b"}, {"x", "y"}});
+  const auto head =
+      build({{":method", "GET"}, {":scheme", "https"}, {":authority", "h:1"}, {":path", "/a?b"}, {"x", "y"}});
   ASSERT_TRUE(head);
   EXPECT_EQ(head->method, "GET");
   EXPECT_EQ(head->target, "/a?b");
@@ -43,7 +44,8 @@ TEST(Http2Request, DropsAHostThatSaysTheSame) {
 }
 
 TEST(Http2Request, JoinsCookieCrumbsInThePlaceOfTheFirst) {
-  const auto head = build(testing::head("GET", "/", {{"cookie", "a=1"}, {"x", "y"}, {"cookie", "b=2"}, {"cookie", "c"}}));
+  const auto head =
+      build(testing::head("GET", "/", {{"cookie", "a=1"}, {"x", "y"}, {"cookie", "b=2"}, {"cookie", "c"}}));
   ASSERT_TRUE(head);
   EXPECT_EQ(head->headers[1].name, "cookie");
   EXPECT_EQ(head->headers[1].value, "a=1; b=2; c");

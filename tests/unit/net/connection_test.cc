@@ -1,63 +1,11 @@
 #include "net/connection.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
 
 #include "net/rig.h"
 
 namespace tricorn::testing {
 namespace {
-
-std::string big(std::size_t size) {
-  std::string bytes(size, '\0');
-  for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>('a' + i % 23);
-  return bytes;
-}
-
-// The body behind the first head.
-std::string_view body_of(const Client& client) {
-  const std::size_t at = client.in.find("\r\n\r\n");
-  return at == std::string::npos ? std::string_view{} : std::string_view{client.in}.substr(at + 4);
-}
-
-void reply_with_file(Seen& seen, const std::string& path, std::uint64_t size) {
-  ResponseHead head{.status = 200, .headers = {}};
-  head.headers.add("content-length", std::to_string(size));
-  EXPECT_TRUE(seen.exchange->respond(std::move(head)));
-  EXPECT_TRUE(seen.exchange->write_file(make_ref<File>(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), 0, size));
-  EXPECT_TRUE(seen.exchange->finish());
-  LambdaApp::leave(seen);
-}
-
-// A TLS client over a socket.
-struct TlsSocket {
-  Client client;
-  TlsClient tls;
-
-  TlsSocket(const Rig& rig, std::string alpn) : client(rig.connect()), tls(std::move(alpn)) {
-    tls.start();
-    pump();
-  }
-  void pump() {
-    client.receive();
-    if (!client.in.empty()) tls.feed(std::exchange(client.in, {}));
-    if (const std::string out = tls.out(); !out.empty() && !client.ended) client.send(out);
-  }
-  void send(std::string_view text) {
-    tls.write(text);
-    pump();
-  }
-  bool has(std::string_view text) {
-    pump();
-    return tls.plain.find(text) != std::string::npos;
-  }
-  bool established() {
-    pump();
-    return tls.established();
-  }
-};
-
-const std::string k_http1 = "\x08http/1.1";
 
 // --- input ---
 
@@ -144,6 +92,34 @@ TEST(Connection, AnUnreadBodyHoldsTheClientBack) {
     return taken == body.size();
   }));
   EXPECT_TRUE(exchange.body_ended());
+}
+
+TEST(Connection, ThePrefaceMakesItHttp2WhateverTheCuts) {
+  const std::string request = http2_get();
+  for (std::size_t at = 1; at <= request.size(); ++at) {
+    Rig rig;
+    rig.app.answer = [](Seen& seen, Events) { LambdaApp::reply(seen, 200, "two it is"); };
+    Client client = rig.connect();
+    client.send(std::string_view{request}.substr(0, at));
+    rig.turn(0.0);
+    rig.turn(0.0);
+    if (at < request.size()) client.send(std::string_view{request}.substr(at));
+    ASSERT_TRUE(rig.until([&] { return client.has("two it is"); }, 2)) << at;
+    EXPECT_EQ(rig.call().version, Version::http2);
+  }
+}
+
+TEST(Connection, AnHttp2ListenerSpeaksFirst) {
+  Rig rig{{}, {.http1 = false, .http2 = true}};
+  Client client = rig.connect();
+  EXPECT_TRUE(rig.until([&] { return client.receive(), client.in.size() >= 9 && client.in[3] == 4; }, 1));
+}
+
+TEST(Connection, AnHttp1ListenerKnowsNoPreface) {
+  Rig rig{{}, {.http1 = true, .http2 = false}};
+  Client client = rig.connect();
+  client.send(http2_get());
+  EXPECT_TRUE(rig.until([&] { return client.has("HTTP/1.1 "); }, 1));
 }
 
 // --- ends of all kinds ---
@@ -343,7 +319,8 @@ TEST(Connection, APeerThatReadsSlowlyIsNot) {
   std::size_t got = 0;
   while (std::chrono::steady_clock::now() - start < std::chrono::milliseconds{900}) {
     rig.turn(0.02);
-    if (const ssize_t n = ::recv(client.fd, buffer, sizeof buffer, MSG_DONTWAIT); n > 0) got += static_cast<std::size_t>(n);
+    const ssize_t n = ::recv(client.fd, buffer, sizeof buffer, MSG_DONTWAIT);
+    if (n > 0) got += static_cast<std::size_t>(n);
   }
   EXPECT_EQ(rig.server->connections(), 1u);
   EXPECT_GT(got, 0u);
@@ -368,138 +345,6 @@ TEST(Connection, LingeringEndsByItself) {
   ASSERT_TRUE(rig.until([&] { return client.done(); }));
   EXPECT_EQ(rig.server->connections(), 1u);  // the client has not closed its side
   EXPECT_TRUE(rig.until([&] { return rig.server->connections() == 0; }, 3));
-}
-
-// --- TLS ---
-
-TEST(Connection, ServesOverTls) {
-  const Certified certified;
-  const auto context = certified.make();
-  Rig rig{{}, {}, context.get()};
-  Peer peer;
-  int version = 0;
-  rig.app.answer = [&](Seen& seen, Events) {
-    if (seen.gone) return;
-    peer = seen.exchange->peer();
-    version = peer.tls ? peer.tls->version : 0;
-    LambdaApp::echo(seen);
-  };
-  for (const std::string& alpn : {k_http1, std::string{}}) {
-    TlsSocket socket{rig, alpn};
-    ASSERT_TRUE(rig.until([&] { return socket.established(); }));
-    socket.send(post("secret"));
-    EXPECT_TRUE(rig.until([&] { return socket.has("secret"); }));
-    socket.send(post("again"));
-    EXPECT_TRUE(rig.until([&] { return socket.has("again"); }));
-  }
-  EXPECT_TRUE(peer.secure);
-  EXPECT_EQ(version, 0x0304);
-}
-
-TEST(Connection, LargeBodiesGoThroughTlsBothWays) {
-  const Certified certified;
-  const auto context = certified.make();
-  Rig rig{{}, {}, context.get()};
-  TlsSocket socket{rig, k_http1};
-  ASSERT_TRUE(rig.until([&] { return socket.established(); }));
-  const std::string body = big(3'000'000);
-  socket.tls.write(post(body));
-  const std::string cipher = socket.tls.out();
-  std::string_view rest = cipher;
-  ASSERT_TRUE(rig.until([&] { return rest.remove_prefix(socket.client.send_some(rest)), rest.empty(); }));
-  EXPECT_TRUE(rig.until([&] { return socket.pump(), socket.tls.plain.size() > body.size(); }));
-  EXPECT_TRUE(socket.tls.plain.ends_with(body));
-}
-
-TEST(Connection, AFileGoesThroughTls) {
-  const Certified certified;
-  const auto context = certified.make();
-  Rig rig{{}, {}, context.get()};
-  const std::string content = big(500'000);
-  const std::string path = certified.folder.write("file", content);
-  rig.app.answer = [&](Seen& seen, Events) { reply_with_file(seen, path, content.size()); };
-  TlsSocket socket{rig, k_http1};
-  ASSERT_TRUE(rig.until([&] { return socket.established(); }));
-  socket.send(get());
-  EXPECT_TRUE(rig.until([&] { return socket.pump(), socket.tls.plain.size() > content.size(); }));
-  EXPECT_TRUE(socket.tls.plain.ends_with(content));
-}
-
-TEST(Connection, TlsEndsWithCloseNotify) {
-  const Certified certified;
-  const auto context = certified.make();
-  Rig rig{{}, {}, context.get()};
-  TlsSocket socket{rig, k_http1};
-  ASSERT_TRUE(rig.until([&] { return socket.established(); }));
-  socket.send("GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
-  EXPECT_TRUE(rig.until([&] { return socket.pump(), socket.tls.ended && socket.client.ended; }, 1));
-}
-
-TEST(Connection, CloseNotifyIsAHalfClose) {
-  const Certified certified;
-  const auto context = certified.make();
-  Rig rig{{}, {}, context.get()};
-  rig.app.answer = nullptr;
-  TlsSocket socket{rig, k_http1};
-  ASSERT_TRUE(rig.until([&] { return socket.established(); }));
-  socket.tls.write(get());
-  socket.tls.close();
-  socket.pump();
-  ASSERT_TRUE(rig.until([&] { return !rig.app.calls.empty() && rig.call().input_ended; }, 1));
-  LambdaApp::reply(rig.call(), 200, "answered");
-  EXPECT_TRUE(rig.until([&] { return socket.has("answered"); }, 1));
-}
-
-TEST(Connection, PlainHttpOnATlsPortIsToldSo) {
-  const Certified certified;
-  const auto context = certified.make();
-  Rig rig{{}, {}, context.get()};
-  Client client = rig.connect();
-  client.send(get());
-  EXPECT_TRUE(rig.until([&] { return client.done(); }, 1));
-  EXPECT_TRUE(client.in.starts_with("HTTP/1.0 400 ")) << client.in;
-  EXPECT_FALSE(client.reset);
-}
-
-TEST(Connection, GarbageOnATlsPortIsClosed) {
-  const Certified certified;
-  const auto context = certified.make();
-  Rig rig{{}, {}, context.get()};
-  for (std::string_view garbage : {"SSH-2.0-nothing\r\n", "\x16\x03\x01\xff\xff garbage", "\r\n\r\n\r\n"}) {
-    Client client = rig.connect();
-    client.send(garbage);
-    EXPECT_TRUE(rig.until([&] { return client.done(); }, 1)) << garbage;
-  }
-}
-
-TEST(Connection, AHandshakeThatStallsEnds) {
-  const Certified certified;
-  const auto context = certified.make();
-  Limits limits;
-  limits.timeout_tls_handshake = 100;
-  Rig rig{limits, {}, context.get()};
-  Client silent = rig.connect(), half = rig.connect();
-  TlsClient tls;
-  tls.start();
-  half.send(tls.out());
-  EXPECT_TRUE(rig.until([&] { return silent.done() && half.done(); }, 1));
-  EXPECT_EQ(rig.server->connections(), 0u);
-}
-
-TEST(Connection, AbortedHandshakesLeaveNothingBehind) {
-  const Certified certified;
-  const auto context = certified.make();
-  Rig rig{{}, {}, context.get()};
-  for (int i = 0; i < 50; ++i) {
-    Client client = rig.connect();
-    TlsClient tls;
-    tls.start();
-    const std::string hello = tls.out();
-    client.send(std::string_view{hello}.substr(0, static_cast<std::size_t>(i) * 5));
-    if (i % 2 > 0) rig.turn(0.0);
-    if (i % 3 > 0) client.abort();
-  }
-  EXPECT_TRUE(rig.until([&] { return rig.server->connections() == 0; }, 2));
 }
 
 }  // namespace

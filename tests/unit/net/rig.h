@@ -2,6 +2,7 @@
 #pragma once
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -155,6 +156,35 @@ inline std::string get(std::string_view target = "/") {
 inline std::string post(std::string_view body, std::string_view more = "") {
   return "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: " + std::to_string(body.size()) + "\r\n" + std::string{more} +
          "\r\n" + std::string{body};
+}
+
+inline std::string big(std::size_t size) {
+  std::string bytes(size, '\0');
+  for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>('a' + i % 23);
+  return bytes;
+}
+
+// The body behind the first head.
+inline std::string_view body_of(const Client& client) {
+  const std::size_t at = client.in.find("\r\n\r\n");
+  return at == std::string::npos ? std::string_view{} : std::string_view{client.in}.substr(at + 4);
+}
+
+inline void reply_with_file(Seen& seen, const std::string& path, std::uint64_t size) {
+  ResponseHead head{.status = 200, .headers = {}};
+  head.headers.add("content-length", std::to_string(size));
+  EXPECT_TRUE(seen.exchange->respond(std::move(head)));
+  EXPECT_TRUE(seen.exchange->write_file(make_ref<File>(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), 0, size));
+  EXPECT_TRUE(seen.exchange->finish());
+  LambdaApp::leave(seen);
+}
+
+// Preface, SETTINGS, and HEADERS with END_STREAM: GET / at authority "a" (RFC 9113 3.4, RFC 7541 A).
+inline std::string http2_get() {
+  const std::string settings("\0\0\0\x04\0\0\0\0\0", 9);
+  const std::string fields = "\x82\x86\x84\x41\x01" "a";
+  std::string headers("\0\0\x06\x01\x05\0\0\0\x01", 9);
+  return "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + settings + headers + fields;
 }
 
 }  // namespace tricorn::testing

@@ -42,7 +42,8 @@ struct Pair {
   void run() {
     for (std::string bytes = client.out(); !bytes.empty() && result; bytes = client.out()) {
       const std::size_t step = piece == 0 ? bytes.size() : piece;
-      for (std::size_t at = 0; at < bytes.size() && result; at += step) give_server(std::string_view{bytes}.substr(at, step));
+      for (std::size_t at = 0; at < bytes.size() && result; at += step)
+        give_server(std::string_view{bytes}.substr(at, step));
     }
   }
   void send(std::string_view text) {
@@ -247,7 +248,8 @@ TEST(Tls, ClientCertificateIsRequiredOrTrusted) {
 }
 
 TEST(Tls, PlainHttpAndGarbageAreToldApart) {
-  for (std::string_view text : {"GET / HTTP/1.1\r\n\r\n", "POST /a HTTP/1.1\r\n\r\n", "CONNECT a:1 HTTP/1.1\r\n\r\n"}) {
+  for (std::string_view line : {"GET /", "POST /a", "CONNECT a:1"}) {
+    const std::string text = std::string{line} + " HTTP/1.1\r\n\r\n";
     Pair pair;
     pair.context = pair.certified.make();
     pair.server = std::make_unique<Tls>(*pair.context, k_both);
@@ -256,8 +258,8 @@ TEST(Tls, PlainHttpAndGarbageAreToldApart) {
     EXPECT_FALSE(pair.result);
     EXPECT_TRUE(pair.server->plain_http()) << text;
   }
-  for (std::string_view text : {std::string_view{"\0\0\0\0\0\0\0\0", 8}, std::string_view{"\x16\x03\x01\xff\xff\x00", 6},
-                                std::string_view{"\x15\x03\x03\x00\x02\x02\x28", 7}, std::string_view{"SSH-2.0-x\r\n"}}) {
+  for (const std::string& text : {std::string(8, '\0'), std::string("\x16\x03\x01\xff\xff\x00", 6),
+                                  std::string("\x15\x03\x03\x00\x02\x02\x28", 7), std::string("SSH-2.0-x\r\n")}) {
     Pair pair;
     pair.context = pair.certified.make();
     pair.server = std::make_unique<Tls>(*pair.context, k_both);
