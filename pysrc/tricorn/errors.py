@@ -1,5 +1,6 @@
 """What stops a server from starting, said in one line."""
 
+import logging
 import traceback
 from pathlib import Path
 from types import TracebackType
@@ -15,6 +16,9 @@ class StartupError(Exception):
 
     A `__cause__` is the application's own fault, and is logged with its traceback.
     """
+
+    def log(self) -> None:
+        logging.getLogger("tricorn.error").error(self, exc_info=self.__cause__)
 
 
 def users_part(error: BaseException) -> BaseException:

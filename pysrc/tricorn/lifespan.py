@@ -33,7 +33,6 @@ class Lifespan:
         self._task: asyncio.Task[None] | None = None
         self._failed = False
         self._errored = False
-        self._ending = False
 
     async def startup(self) -> None:
         """Until the application is ready or has failed; then see `should_exit`."""
@@ -55,12 +54,16 @@ class Lifespan:
             return
         logger.info("Waiting for application shutdown.")
         await self._tell("lifespan.shutdown", self._stopped, limit)
-        if self._failed or (self._errored and (self._mode == "on" or self._started.is_set())):
+        if self._failed or self._errored:
             logger.error("Application shutdown failed. Exiting.")
             self.should_exit = True
         else:
             logger.info("Application shutdown complete.")
         await self._end(grace=_GRACE_SECONDS if self._stopped.is_set() else 0)
+
+    async def abandon(self) -> None:
+        """End the application's task without asking, within a bounded time."""
+        await self._end(grace=0)
 
     async def _tell(self, message: str, answered: asyncio.Event, limit: float | None) -> None:
         self._inbox.put_nowait({"type": message})
@@ -81,7 +84,6 @@ class Lifespan:
         task, self._task = self._task, None
         if grace:
             await asyncio.wait({task}, timeout=grace)
-        self._ending = True
         task.cancel()
         await asyncio.wait({task}, timeout=_GRACE_SECONDS)
 
@@ -98,7 +100,7 @@ class Lifespan:
             raise
         except BaseException as error:
             self._errored = True
-            if self._ending:
+            if isinstance(error, asyncio.CancelledError) and _is_being_cancelled():
                 raise
             self._report(error)
         finally:
@@ -125,3 +127,9 @@ class Lifespan:
             if message.get("message"):
                 logger.error(message["message"])
         answered.set()
+
+
+def _is_being_cancelled() -> bool:
+    """Whether somebody cancels this task, rather than the application raising CancelledError by itself."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

@@ -58,7 +58,7 @@ class Server:
         try:
             factory = self.config.get_loop_factory()
         except StartupError as error:
-            _log_startup_error(error)
+            error.log()
             return
         loops.run(self.serve(sockets=sockets), factory)
 
@@ -110,7 +110,7 @@ class Server:
         try:
             self._prepare()
         except StartupError as error:
-            _log_startup_error(error)
+            error.log()
             return False
         return True
 
@@ -217,7 +217,9 @@ class Server:
     async def _stop_application(self) -> None:
         """The lifespan's shutdown, unless a second signal forces the end."""
         limit = self._settings.graceful if self._settings else None
-        if not self.force_exit:
+        if self.force_exit:
+            await self.lifespan.abandon()
+        else:
             bound = limit or (LIFESPAN_SECONDS if self._hurry else None)
             await unless(lambda: self.force_exit, self.lifespan.shutdown(bound))
 
@@ -281,10 +283,6 @@ def _flush_output() -> None:
             stream.flush()
 
 
-def _log_startup_error(error: StartupError) -> None:
-    logger.error(error, exc_info=error.__cause__)
-
-
 def run(app: Callable[..., Any] | str, *, app_dir: str | None = None, **options: Any) -> None:
     """Serve `app` until a signal. `options` are Config's, by name. Exits with 3 if the server does not start."""
     if app_dir is not None:
@@ -292,7 +290,7 @@ def run(app: Callable[..., Any] | str, *, app_dir: str | None = None, **options:
     try:
         server = Server(Config(app, **options))
     except StartupError as error:
-        _log_startup_error(error)
+        error.log()
         sys.exit(STARTUP_FAILURE)
     with contextlib.suppress(KeyboardInterrupt):
         server.run()

@@ -48,6 +48,10 @@ COUNTS = (
     "h2_glitch_rate",
     "h2_max_queued_acks",
 )
+LEAST = {"h2_max_frame_size": 16_384, "h2_connection_window": 65_535}  # RFC 9113 6.5.2, 6.9.2
+MOST = {"h2_max_frame_size": 16_777_215, "limit_request_body": 2**63 - 1}
+MOST_OTHERWISE = 2**31 - 1
+MOST_SECONDS = 10**9
 WITHOUT_EFFECT = (
     "http",
     "ws",
@@ -239,13 +243,14 @@ def _limit_connections(config: "Config") -> int:
 
 def _count(config: "Config", name: str) -> int:
     value = getattr(config, name) or 0
-    if not isinstance(value, int) or value < 0:
-        raise StartupError(f"{name} is {value!r}; it must be a whole number, 0 or more.")
+    least, most = LEAST.get(name, 0), MOST.get(name, MOST_OTHERWISE)
+    if not isinstance(value, int) or not least <= value <= most:
+        raise StartupError(f"{name} is {value!r}; it must be a whole number from {least} to {most}.")
     return value
 
 
 def _seconds(config: "Config", name: str) -> float:
     value = getattr(config, name) or 0
-    if not isinstance(value, int | float) or not 0 <= value < math.inf:
-        raise StartupError(f"{name} is {value!r}; it must be a number of seconds, 0 or more.")
+    if not isinstance(value, int | float) or not 0 <= value <= MOST_SECONDS:
+        raise StartupError(f"{name} is {value!r}; it must be a number of seconds from 0 to {MOST_SECONDS}.")
     return float(value)

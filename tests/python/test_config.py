@@ -111,6 +111,8 @@ def test_connections_are_limited_by_the_open_files(monkeypatch: pytest.MonkeyPat
         ({"timeout_write": float("inf")}, "timeout_write is inf"),
         ({"limit_header_size": -1}, "limit_header_size is -1; it must be a whole number"),
         ({"limit_header_count": 1.5}, "limit_header_count is 1.5; it must be a whole number"),
+        ({"limit_header_size": 10**30}, "it must be a whole number from 0 to 2147483647"),
+        ({"h2_max_frame_size": 5}, "it must be a whole number from 16384 to 16777215"),
         ({"headers": [("a b", "c")]}, "Header 'a b:c' is not a valid response header"),
         ({"headers": [("a", "b\r\nc: d")]}, "is not a valid response header"),
         ({"headers": [("é", "c")]}, "is not a valid response header"),

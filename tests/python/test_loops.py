@@ -1,8 +1,10 @@
 """Choosing an event loop, and running one to its end."""
 
 import asyncio
+import os
 import signal
 import threading
+import time
 from collections.abc import AsyncIterator
 
 import pytest
@@ -103,3 +105,39 @@ def test_an_interrupt_lets_the_main_coroutine_tidy_up() -> None:
     with pytest.raises(KeyboardInterrupt):
         loops.run(main(), asyncio.new_event_loop)
     assert ended == [True]
+
+
+@pytest.mark.parametrize("remove", [False, True])
+def test_an_interrupt_wakes_our_loop_when_it_sleeps_without_timers(remove: bool) -> None:  # noqa: FBT001 a parameter
+    async def main() -> None:
+        event_loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM) if remove else ():
+            event_loop.add_signal_handler(number, print)
+            event_loop.remove_signal_handler(number)
+        await asyncio.Event().wait()
+
+    timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt):
+        loops.run(main(), loops.new_event_loop)
+    signal.signal(signal.SIGTERM, before)
+    timer.join()
+
+
+def test_a_plain_signal_handler_runs_while_our_loop_sleeps() -> None:
+    hits: list[float] = []
+    before = signal.signal(signal.SIGUSR2, lambda *_: hits.append(time.monotonic()))
+
+    async def main() -> None:
+        timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGUSR2))
+        timer.start()
+        begun = time.monotonic()
+        await asyncio.sleep(1)
+        assert hits[0] - begun < 0.8
+        timer.join()
+
+    try:
+        loops.run(main(), loops.new_event_loop)
+    finally:
+        signal.signal(signal.SIGUSR2, before)
