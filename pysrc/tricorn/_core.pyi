@@ -61,6 +61,7 @@ class Options:
         limit_connections: int = 0,
         timeout_keep_alive: int = 5_000,
         timeout_request_header: int = 30_000,
+        timeout_first_byte: int = 10_000,
         timeout_request_body: int = 60_000,
         timeout_write: int = 60_000,
         timeout_tls_handshake: int = 10_000,
@@ -152,6 +153,7 @@ class Server:
         """Cancel the task of every request in flight. Returns how many."""
     def close(self) -> None:
         """Close every connection at once. Idempotent."""
+    # The counters stay readable after close().
     @property
     def connections(self) -> int: ...
     @property
@@ -160,5 +162,5 @@ class Server:
     @property
     def total_requests(self) -> int: ...
 
-def versions() -> dict[str, str]:
-    """Versions of the libraries linked in: llhttp, nghttp2, libuv, openssl, zlib."""
+def versions() -> list[str]:
+    """The libraries linked in, each with its version: `["llhttp 9.3.1", "nghttp2 1.52.0", ...]`."""

@@ -72,6 +72,7 @@ TIMES = (
     Flag("timeout_startup", "Longest start-up of the application."),
     Flag("timeout_keep_alive", "Longest idle time of an HTTP/1 connection."),
     Flag("timeout_graceful_shutdown", "Time for requests in flight at shutdown; 0 waits for ever."),
+    Flag("timeout_first_byte", "Longest time until a new connection sends something."),
     Flag("timeout_request_header", "Longest time for a request head, from its first byte."),
     Flag("timeout_request_body", "Longest silence within a request body."),
     Flag("timeout_write", "Longest time in which a peer takes nothing of what waits for it."),

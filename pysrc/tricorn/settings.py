@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MILLISECONDS = (
     "timeout_keep_alive",
+    "timeout_first_byte",
     "timeout_request_header",
     "timeout_request_body",
     "timeout_write",

@@ -14,6 +14,7 @@ class Tuning:
     ssl_min_version: str = "TLSv1.2"
 
     timeout_startup: float | None = 60.0
+    timeout_first_byte: float | None = 10.0
     timeout_request_header: float | None = 30.0
     timeout_request_body: float | None = 60.0
     timeout_write: float | None = 60.0

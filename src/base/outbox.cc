@@ -7,6 +7,7 @@
 namespace tricorn {
 namespace {
 constexpr std::size_t k_chunk = 16 * 1024;      // copied octets are gathered up to this
+constexpr std::size_t k_spent = 64;             // spent segments are cut off above this
 constexpr std::size_t k_file_read = 64 * 1024;  // a file range becomes memory in pieces of this
 }  // namespace
 
@@ -67,13 +68,25 @@ void Outbox::append_file(Ref<File> file, std::uint64_t offset, std::uint64_t siz
 
 void Outbox::clear() {
   segments_.clear();
+  first_ = 0;
   size_ = 0;
+}
+
+void Outbox::drop_first() {
+  segments_[first_++] = {};
+  if (first_ == segments_.size()) {
+    segments_.clear();
+    first_ = 0;
+  } else if (first_ >= k_spent && first_ * 2 >= segments_.size()) {
+    segments_.erase(segments_.begin(), segments_.begin() + static_cast<std::ptrdiff_t>(first_));
+    first_ = 0;
+  }
 }
 
 void Outbox::move_to(Outbox& to, std::uint64_t size) {
   size = std::min(size, size_);
   while (size > 0) {
-    Segment& first = segments_.front();
+    Segment& first = this->first();
     const std::uint64_t n = std::min(size, first.size());
     const bool whole = n == first.size();
     if (first.kind == Segment::Kind::copied) {
@@ -98,7 +111,7 @@ void Outbox::move_to(Outbox& to, std::uint64_t size) {
     size_ -= n;
     size -= n;
     if (whole) {
-      segments_.pop_front();
+      drop_first();
     } else {
       first.consume(n);
     }
@@ -107,7 +120,7 @@ void Outbox::move_to(Outbox& to, std::uint64_t size) {
 
 std::size_t Outbox::gather(std::span<iovec> into) const {
   std::size_t filled = 0;
-  for (const Segment& segment : segments_) {
+  for (const Segment& segment : std::span{segments_}.subspan(first_)) {
     if (filled == into.size() || segment.kind == Segment::Kind::file) break;
     const std::string_view memory = segment.memory();
     into[filled++] = {const_cast<char*>(memory.data()), memory.size()};
@@ -116,32 +129,32 @@ std::size_t Outbox::gather(std::span<iovec> into) const {
 }
 
 const Outbox::FileRange* Outbox::front_file() const {
-  if (segments_.empty() || segments_.front().kind != Segment::Kind::file) return nullptr;
-  return &segments_.front().range;
+  if (segments_.empty() || first().kind != Segment::Kind::file) return nullptr;
+  return &first().range;
 }
 
 std::string_view Outbox::front() {
   if (segments_.empty()) return {};
-  Segment& first = segments_.front();
+  Segment& first = this->first();
   if (first.kind != Segment::Kind::file) return first.memory();
   std::string piece(std::min<std::uint64_t>(first.range.size, k_file_read), '\0');
   const ssize_t got = ::pread(first.range.fd, piece.data(), piece.size(), static_cast<off_t>(first.range.offset));
   if (got <= 0) return {};
   piece.resize(static_cast<std::size_t>(got));
   first.consume(piece.size());
-  if (first.range.size == 0) segments_.pop_front();
-  segments_.push_front({.kind = Segment::Kind::copied, .bytes = std::move(piece)});
-  return segments_.front().memory();
+  Segment memory{.kind = Segment::Kind::copied, .bytes = std::move(piece)};
+  if (first.range.size == 0) first = std::move(memory);
+  else segments_.insert(segments_.begin() + static_cast<std::ptrdiff_t>(first_), std::move(memory));
+  return this->first().memory();
 }
 
 void Outbox::consume(std::uint64_t size) {
   size = std::min(size, size_);
   size_ -= size;
   while (size > 0) {
-    Segment& first = segments_.front();
-    const std::uint64_t n = std::min(size, first.size());
-    first.consume(n);
-    if (first.size() == 0) segments_.pop_front();
+    const std::uint64_t n = std::min(size, first().size());
+    first().consume(n);
+    if (first().size() == 0) drop_first();
     size -= n;
   }
 }

@@ -6,10 +6,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/ref.h"
 
@@ -72,7 +72,13 @@ class Outbox {
     void consume(std::uint64_t n);
   };
 
-  std::deque<Segment> segments_;
+  Segment& first() { return segments_[first_]; }
+  const Segment& first() const { return segments_[first_]; }
+  void drop_first();
+
+  // A vector and an index, not a deque: most answers are one segment, and an empty deque allocates as well.
+  std::vector<Segment> segments_;  // those before first_ are spent
+  std::size_t first_ = 0;
   std::uint64_t size_ = 0;
 };
 

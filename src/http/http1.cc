@@ -2,6 +2,8 @@
 
 #include <llhttp.h>
 
+#include "http/session.h"
+
 namespace tricorn {
 namespace {
 
@@ -200,5 +202,10 @@ RequestHead RequestParser::take_head() {
 
 int RequestParser::status() const { return state_->status; }
 bool RequestParser::is_head() const { return llhttp_get_method(&state_->llhttp) == HTTP_HEAD; }
+
+std::string http1_library() {
+  return "llhttp " + std::to_string(LLHTTP_VERSION_MAJOR) + "." + std::to_string(LLHTTP_VERSION_MINOR) + "." +
+         std::to_string(LLHTTP_VERSION_PATCH);
+}
 
 }  // namespace tricorn

@@ -334,4 +334,6 @@ std::int64_t Http2Codec::initial_send_window() const {
 
 Http2Stream* Http2Codec::find(std::uint32_t stream) const { return stream_at(session_.get(), signed_id(stream)); }
 
+std::string http2_library() { return std::string{"nghttp2 "} + nghttp2_version(0)->version_str; }
+
 }  // namespace tricorn

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "base/clock.h"
@@ -48,5 +49,10 @@ std::unique_ptr<Session> make_session(Protocol protocol, Host& host, DirtyHook& 
 // Each in its own file, for make_session and tests.
 std::unique_ptr<Session> make_http1(Host& host, DirtyHook& dirty, const Peer& peer);
 std::unique_ptr<Session> make_http2(Host& host, DirtyHook& dirty, const Peer& peer);
+
+
+// Name and version of the library under each, as linked: "llhttp 9.3.1", "nghttp2 1.52.0".
+std::string http1_library();
+std::string http2_library();
 
 }  // namespace tricorn

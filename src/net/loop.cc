@@ -208,4 +208,6 @@ std::span<char> Loop::read_buffer() const { return handles_->read; }
 
 std::span<char> Loop::plain_buffer() const { return handles_->plain; }
 
+std::string loop_library() { return std::string{"libuv "} + uv_version_string(); }
+
 }  // namespace tricorn

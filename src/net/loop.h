@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/clock.h"
@@ -86,5 +87,7 @@ class Loop {
   bool fired_ = false;  // the watched descriptor was readable
   bool woken_ = false;  // the time-out passed or wake() was called
 };
+
+std::string loop_library();  // name and version, as linked
 
 }  // namespace tricorn

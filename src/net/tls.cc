@@ -360,4 +360,6 @@ void Tls::close_notify(Outbox& out) {
   ERR_clear_error();
 }
 
+std::string tls_library() { return std::string{"OpenSSL "} + OpenSSL_version(OPENSSL_VERSION_STRING); }
+
 }  // namespace tricorn

@@ -96,4 +96,6 @@ class Tls {
   bool plain_http_ = false;
 };
 
+std::string tls_library();  // name and version, as linked
+
 }  // namespace tricorn

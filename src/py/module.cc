@@ -145,6 +145,8 @@ std::unique_ptr<TlsContext> make_tls(std::string certfile, std::optional<std::st
                                   .alpn = std::move(alpn)}));
 }
 
+std::vector<std::string> versions() { return {http1_library(), http2_library(), tls_library(), loop_library()}; }
+
 void define_loop(py::module_& module) {
   py::class_<PyLoop>(module, "Loop")
       .def(py::init<>())
@@ -197,4 +199,5 @@ PYBIND11_MODULE(_core, module) {
   tricorn::define_loop(module);
   tricorn::define_settings(module);
   tricorn::define_server(module);
+  module.def("versions", &tricorn::versions);
 }

@@ -53,8 +53,12 @@ constexpr std::array k_rows{
 bool set_limit(Limits& limits, std::string_view name, py::handle value) {
   for (const Row& row : k_rows) {
     if (row.name != name) continue;
-    if (const auto* wide = std::get_if<Field64>(&row.field)) limits.*(*wide) = value.cast<std::uint64_t>();
-    else limits.*std::get<Field32>(row.field) = value.cast<std::uint32_t>();
+    try {
+      if (const auto* wide = std::get_if<Field64>(&row.field)) limits.*(*wide) = value.cast<std::uint64_t>();
+      else limits.*std::get<Field32>(row.field) = value.cast<std::uint32_t>();
+    } catch (const py::cast_error&) {
+      throw py::value_error(std::string{name} + " is out of range");
+    }
     return true;
   }
   return false;
