@@ -18,15 +18,17 @@ namespace tricorn {
 // Octets that somebody else owns; the subclass's destructor gives them back (on the loop thread, without the GIL).
 class Block : public Counted {};
 
-// An open file; the destructor closes the descriptor.
+// An open regular file of that many octets; the destructor closes the descriptor.
 class File : public Block {
  public:
-  explicit File(int fd) : fd_(fd) {}
+  File(int fd, std::uint64_t size) : fd_(fd), size_(size) {}
   ~File() override;
   int fd() const { return fd_; }
+  std::uint64_t size() const { return size_; }
 
  private:
   int fd_;
+  std::uint64_t size_;
 };
 
 class Outbox {

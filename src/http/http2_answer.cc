@@ -53,8 +53,14 @@ void Http2Session::fill(Outbox& out, std::size_t budget) {
   out_ = nullptr;
 }
 
+// What was written before the answer was given up is still sent: the peer sees how far it came.
+bool Http2Session::has_unsent(const Http2Stream& stream) {
+  if (!stream.exchange || stream.exchange->gone() || stream.exchange->send_state() == Send::idle) return false;
+  return !stream.answered || !stream.exchange->out().empty();
+}
+
 void Http2Session::serve(Http2Stream& stream) {
-  if (stream.doom) return codec_.reset(stream.id, *stream.doom);
+  if (stream.doom && !has_unsent(stream)) return codec_.reset(stream.id, *stream.doom);
   if (!stream.exchange || stream.exchange->gone()) return;
   if (!stream.answered) inform(stream);
   if (!stream.answered && stream.exchange->send_state() != Send::idle) return answer(stream);
@@ -104,6 +110,7 @@ DataPiece Http2Session::next_body(Http2Stream& stream, std::size_t room) {
   const bool complete = exchange.send_state() == Send::done && size == left;
   if (!complete) {
     stream.waiting = size == 0;
+    if (stream.doom && size == 0) push(stream);  // now it can be reset
     return {size, size == 0 ? DataPiece::Then::wait : DataPiece::Then::more};
   }
   if (exchange.bodiless() || exchange.trailers().empty()) return {size, DataPiece::Then::end};

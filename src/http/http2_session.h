@@ -100,6 +100,7 @@ class Http2Session final : public Session {
   void start(Http2Stream& stream, RequestHead head);
   void refuse(Http2Stream& stream, int status);
   void drop(Http2Stream& stream, Http2Error code);
+  static bool has_unsent(const Http2Stream& stream);
   void serve(Http2Stream& stream);
   void inform(Http2Stream& stream);
   void answer(Http2Stream& stream);

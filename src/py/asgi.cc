@@ -410,7 +410,9 @@ py::object AsgiApp::scope(Exchange& exchange) {
 }
 
 bool AsgiApp::set_extensions(PyObject* scope, const Exchange& exchange) const {
-  const py::dict& offered = takes_trailers(exchange.request()) ? extensions_with_trailers_ : extensions_;
+  const RequestHead& head = exchange.request();
+  const bool trailers = head.version == Version::http2 || takes_trailers(head);
+  const py::dict& offered = trailers ? extensions_with_trailers_ : extensions_;
   const py::object extensions = steal(PyDict_Copy(offered.ptr()));
   if (!extensions) return false;
   if (exchange.peer().tls && PyDict_SetItem(extensions.ptr(), border().names.tls.ptr(),

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "base/text.h"
 #include "py/asgi.h"
@@ -124,9 +125,16 @@ bool get_size(PyObject* message, const Name& key, std::optional<std::uint64_t>& 
   return true;
 }
 
-std::uint64_t size_of(int fd) {
+// A file that can be sent by offset, owned, or null with an OSError set.
+Ref<File> own_file(int fd) {
   struct stat status {};
-  return ::fstat(fd, &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
+  if (fd >= 0 && ::fstat(fd, &status) == 0) {
+    if (S_ISREG(status.st_mode)) return make_ref<File>(fd, static_cast<std::uint64_t>(status.st_size));
+    errno = S_ISDIR(status.st_mode) ? EISDIR : ESPIPE;
+  }
+  PyErr_SetFromErrno(PyExc_OSError);
+  if (fd >= 0) ::close(fd);
+  return {};
 }
 
 }  // namespace
@@ -237,7 +245,9 @@ Outcome Cycle::pathsend(PyObject* message) {
     PyErr_SetFromErrnoWithFilenameObject(PyExc_OSError, path.ptr());
     return Outcome::error;
   }
-  return written(exchange_->write_file(make_ref<File>(fd), 0, size_of(fd)), false);
+  const Ref<File> file = own_file(fd);
+  if (!file) return Outcome::error;
+  return written(exchange_->write_file(file, 0, file->size()), false);
 }
 
 // ASGI Zero Copy Send: a range of an open file; without an offset from where the file stands, which then moves on.
@@ -250,17 +260,12 @@ Outcome Cycle::zerocopysend(PyObject* message) {
   std::optional<std::uint64_t> offset, count;
   const int more = get_flag(message, names.more_body);
   if (more < 0 || !get_size(message, names.offset, offset) || !get_size(message, names.count, count)) return Outcome::error;
-  const off_t position = offset ? static_cast<off_t>(*offset) : ::lseek(given, 0, SEEK_CUR);
-  const int fd = position < 0 ? -1 : ::fcntl(given, F_DUPFD_CLOEXEC, 0);
-  if (fd < 0) {
-    PyErr_SetFromErrno(PyExc_OSError);
-    return Outcome::error;
-  }
-  const Ref<File> owned = make_ref<File>(fd);
-  const auto start = static_cast<std::uint64_t>(position);
-  const std::uint64_t there = size_of(fd) > start ? size_of(fd) - start : 0;
+  const Ref<File> owned = own_file(::fcntl(given, F_DUPFD_CLOEXEC, 0));
+  if (!owned) return Outcome::error;
+  const std::uint64_t start = offset ? *offset : static_cast<std::uint64_t>(::lseek(given, 0, SEEK_CUR));
+  const std::uint64_t there = owned->size() > start ? owned->size() - start : 0;
   const std::uint64_t size = std::min(count.value_or(there), there);
-  if (!offset) ::lseek(given, position + static_cast<off_t>(size), SEEK_SET);
+  if (!offset) ::lseek(given, static_cast<off_t>(start + size), SEEK_SET);
   return written(exchange_->write_file(owned, start, size), more == 1);
 }
 

@@ -35,7 +35,7 @@ Ref<File> file_with(std::string_view content) {
   const int fd = mkstemp(path.data());
   unlink(path.c_str());
   EXPECT_EQ(write(fd, content.data(), content.size()), static_cast<ssize_t>(content.size()));
-  return make_ref<File>(fd);
+  return make_ref<File>(fd, content.size());
 }
 
 TEST(Outbox, GathersSmallAppendsInOneSegment) {

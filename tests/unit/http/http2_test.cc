@@ -416,6 +416,8 @@ TEST(Http2, ResetsWhatTheApplicationAbandons) {
   };
   world.exchange(hello() + get(1, "/bad") + get(3, "/good") + get(5, "/late"));
   EXPECT_EQ(world.reply(1).reset, Http2Error::internal_error);
+  EXPECT_EQ(world.reply(1).status, 200);
+  EXPECT_EQ(world.reply(1).body, "part");  // what was written before is still sent
   EXPECT_FALSE(world.reply(1).ended);
   EXPECT_EQ(world.reply(3).body, "ok");
   EXPECT_EQ(world.reply(5).body, "part");

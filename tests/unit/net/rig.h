@@ -174,7 +174,7 @@ inline void reply_with_file(Seen& seen, const std::string& path, std::uint64_t s
   ResponseHead head{.status = 200, .headers = {}};
   head.headers.add("content-length", std::to_string(size));
   EXPECT_TRUE(seen.exchange->respond(std::move(head)));
-  EXPECT_TRUE(seen.exchange->write_file(make_ref<File>(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), 0, size));
+  EXPECT_TRUE(seen.exchange->write_file(make_ref<File>(::open(path.c_str(), O_RDONLY | O_CLOEXEC), size), 0, size));
   EXPECT_TRUE(seen.exchange->finish());
   LambdaApp::leave(seen);
 }

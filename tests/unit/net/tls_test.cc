@@ -335,7 +335,7 @@ TEST(Tls, SealsAFileAndNoticesWhenItIsShort) {
   pair.start();
   const std::string content(100'000, 'f');
   const std::string path = pair.certified.folder.write("file", content);
-  const auto file = make_ref<File>(::open(path.c_str(), O_RDONLY));
+  const auto file = make_ref<File>(::open(path.c_str(), O_RDONLY), content.size());
   Outbox box, sealed;
   box.append("head ");
   box.append_file(Ref<File>{file.get()}, 0, content.size());
