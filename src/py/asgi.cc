@@ -334,13 +334,14 @@ PyTypeObject* make_cycle_type() { return reinterpret_cast<PyTypeObject*>(PyType_
 // --- the application ---
 
 AsgiApp::AsgiApp(py::object app, py::object event_loop, py::dict state, Hooks hooks, std::string root_path,
-                 Graveyard& graveyard, std::function<void()> touched)
+                 Graveyard& graveyard, const TaskStarter& tasks, std::function<void()> touched)
     : app_(std::move(app)),
       event_loop_(std::move(event_loop)),
       state_(std::move(state)),
       hooks_(std::move(hooks)),
       root_path_(std::move(root_path)),
       graveyard_(graveyard),
+      tasks_(tasks),
       scope_template_(make_scope_template(root_path_)),
       touched_(std::move(touched)),
       thread_(PyThread_get_thread_ident()) {
@@ -350,11 +351,6 @@ AsgiApp::AsgiApp(py::object app, py::object event_loop, py::dict state, Hooks ho
   extensions_with_trailers_[border().names.response_trailers.ptr()] = py::dict{};
   for (py::object* hook : {&hooks_.access, &hooks_.log, &hooks_.forwarded, &hooks_.drained})
     if (hook->is_none()) *hook = {};
-#if PY_VERSION_HEX >= 0x030C0000
-  task_keywords_ = steal(PyTuple_Pack(2, border().names.loop.ptr(), border().names.eager_start.ptr()));
-#else
-  task_keywords_ = steal(PyTuple_Pack(1, border().names.loop.ptr()));
-#endif
 }
 
 void AsgiApp::dispatch(Exchange& exchange) {
@@ -388,12 +384,10 @@ void AsgiApp::begin(Exchange& exchange) {
 }
 
 bool AsgiApp::start_task(PyObject* self) {
-  PyObject* arguments[] = {self, event_loop_.ptr(), Py_True};
-  const py::object task =
-      steal(PyObject_Vectorcall(border().task_type.ptr(), arguments, 1, task_keywords_.ptr()));
+  const py::object task = tasks_.start(self);
   if (!task) return false;
   Cycle& cycle = as_cycle(self).cycle;
-  if (cycle.linked()) cycle.set_task(task.ptr());  // an eager task may be done already
+  if (cycle.linked()) cycle.set_task(task.ptr());  // it may be done already
   return true;
 }
 

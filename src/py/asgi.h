@@ -9,6 +9,7 @@
 
 #include "http/exchange.h"
 #include "py/border.h"
+#include "py/task.h"
 
 namespace tricorn {
 
@@ -100,7 +101,7 @@ bool takes_trailers(const RequestHead& head);
 class AsgiApp final : public App {
  public:
   AsgiApp(py::object app, py::object event_loop, py::dict state, Hooks hooks, std::string root_path,
-          Graveyard& graveyard, std::function<void()> touched);
+          Graveyard& graveyard, const TaskStarter& tasks, std::function<void()> touched);
   void dispatch(Exchange& exchange) override;
 
   std::size_t cancel();   // every running task; returns how many
@@ -121,8 +122,8 @@ class AsgiApp final : public App {
   Hooks hooks_;
   std::string root_path_;
   Graveyard& graveyard_;
+  const TaskStarter& tasks_;
   py::dict scope_template_, extensions_, extensions_with_trailers_;
-  py::object task_keywords_;
   std::function<void()> touched_;  // output may have appeared outside of dispatch
   unsigned long thread_;
   List<Cycle, Running> running_;

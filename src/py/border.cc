@@ -2,6 +2,7 @@
 
 #include "py/asgi.h"
 #include "py/awaitable.h"
+#include "py/task.h"
 #include "py/waiter.h"
 
 namespace tricorn {
@@ -16,6 +17,7 @@ Border::Border(py::module_& module) {
   awaitable_type = make_awaitable_type();
   waiter_type = make_waiter_type();
   cycle_type = make_cycle_type();
+  call_soon_type = make_call_soon_type();
   const py::module_ asyncio = py::module_::import("asyncio");
   task_type = asyncio.attr("Task");
   cancelled_error = asyncio.attr("CancelledError");

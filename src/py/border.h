@@ -71,7 +71,7 @@ struct Names {
   Name response_trailers{"http.response.trailers"}, early_hint{"http.response.early_hint"};
   Name pathsend{"http.response.pathsend"}, zerocopysend{"http.response.zerocopysend"};
   // names of methods and keyword arguments
-  Name call_soon{"call_soon"}, context{"context"}, loop{"loop"}, eager_start{"eager_start"}, throw_{"throw"};
+  Name call_soon{"call_soon"}, context{"context"}, loop{"loop"}, name{"name"}, eager_start{"eager_start"}, throw_{"throw"};
   Name close{"close"}, cancel{"cancel"};
 };
 
@@ -80,6 +80,7 @@ struct Border {
   PyTypeObject* awaitable_type;
   PyTypeObject* waiter_type;
   PyTypeObject* cycle_type;
+  PyTypeObject* call_soon_type;
   py::object task_type;            // asyncio.Task
   py::object cancelled_error;      // asyncio.CancelledError
   py::object invalid_state_error;  // asyncio.InvalidStateError

@@ -34,6 +34,11 @@ class PyLoop {
 
   Loop& loop() { return *loop_; }
   Graveyard& graveyard() { return graveyard_; }
+  // Of the event loop that this loop serves: there is one.
+  const TaskStarter& tasks(const py::object& event_loop) {
+    if (!tasks_) tasks_ = std::make_unique<TaskStarter>(event_loop);
+    return *tasks_;
+  }
 
   int backend_fd() const { return loop_->backend_fd(); }
   void watch(int fd) { unwrap(loop_->watch(fd)); }
@@ -65,6 +70,7 @@ class PyLoop {
   void close() {
     loop_->close();
     on_dirty_ = py::none();
+    tasks_.reset();
     graveyard_.clear();
   }
   static void call(const py::object& hook) {
@@ -74,6 +80,7 @@ class PyLoop {
  private:
   std::unique_ptr<Loop> loop_;
   Graveyard graveyard_;
+  std::unique_ptr<TaskStarter> tasks_;
   py::object on_dirty_ = py::none();
 };
 
@@ -83,8 +90,8 @@ class PyServer {
            py::dict state)
       : loop_object_(loop),
         loop_(loop.cast<PyLoop&>()),
-        app_(std::move(app), std::move(event_loop), std::move(state), hooks, options.root_path, loop_.graveyard(),
-             [this] { loop_.loop().touched(); }),
+        app_(std::move(app), event_loop, std::move(state), hooks, options.root_path, loop_.graveyard(),
+             loop_.tasks(event_loop), [this] { loop_.loop().touched(); }),
         server_(loop_.loop(), app_, options.limits) {
     Host& host = server_.host();
     host.server_header = options.server_header;
