@@ -1,5 +1,7 @@
 """Fixtures of every Python test: the server under test, and certificates."""
 
+import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -40,3 +42,20 @@ def serve_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
 @pytest.fixture(scope="session")
 def certs(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
     return certificates.make(tmp_path_factory.mktemp("certs"))
+
+
+_status = pytest.ExitCode.OK
+
+
+def pytest_sessionfinish(exitstatus: int) -> None:
+    global _status  # noqa: PLW0603 pytest offers no other way to reach unconfigure
+    _status = pytest.ExitCode(exitstatus)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure() -> None:
+    """A thread of pyqwest's may wait for the GIL when the interpreter ends, and then aborts the process."""
+    if "pyqwest" in sys.modules:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(_status)

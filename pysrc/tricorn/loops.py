@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import contextvars
 import selectors
 import signal
 import threading
@@ -200,13 +201,15 @@ class _Hosted:
         self._event_loop = event_loop
         self._soon: asyncio.Handle | None = None
         self._timer: asyncio.TimerHandle | None = None
+        # A turn starts other requests' tasks: they must not inherit the context of the one that asked for it.
+        self._context = contextvars.copy_context()
         self.core.on_dirty = self.wake
         event_loop.add_reader(self.core.backend_fd, self._turn)
         self.wake()
 
     def wake(self) -> None:
         if self._soon is None:
-            self._soon = self._event_loop.call_soon(self._turn)
+            self._soon = self._event_loop.call_soon(self._turn, context=self._context)
 
     def detach(self) -> None:
         self.core.on_dirty = None
@@ -230,7 +233,7 @@ class _Hosted:
         if self._timer is not None and self._timer.when() <= when:
             return
         self._cancel_timer()
-        self._timer = self._event_loop.call_at(when, self._due)
+        self._timer = self._event_loop.call_at(when, self._due, context=self._context)
 
     def _due(self) -> None:
         self._timer = None

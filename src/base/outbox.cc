@@ -148,6 +148,16 @@ std::string_view Outbox::front() {
   return this->first().memory();
 }
 
+std::uint64_t Outbox::load(std::uint64_t most) {
+  std::uint64_t loaded = 0;
+  if (most == 0 || front().empty()) return loaded;
+  for (const Segment& segment : std::span{segments_}.subspan(first_)) {
+    if (loaded >= most || segment.kind == Segment::Kind::file) break;
+    loaded += segment.size();
+  }
+  return std::min(loaded, most);
+}
+
 void Outbox::consume(std::uint64_t size) {
   size = std::min(size, size_);
   size_ -= size;

@@ -59,6 +59,9 @@ class Outbox {
   // A view of the leading octets in memory. A leading file range is read into memory first (for TLS): at most 64 KiB
   // at once. Returns an empty view when the file ended early or failed to read; then the outbox cannot be sent.
   std::string_view front();
+  // How many of the first `most` octets are in memory. A leading file range is read first, as by front(): 0 means that
+  // it cannot be.
+  std::uint64_t load(std::uint64_t most);
   void consume(std::uint64_t size);
 
  private:

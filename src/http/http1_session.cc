@@ -28,6 +28,7 @@ class Http1Session final : public Session {
 
   Result<void> feed(std::string_view plain) override;
   void eof() override;
+  void eof_ahead() override;
   void gone() override;
   void fill(Outbox& out, std::size_t budget) override;
   bool pending() const override;
@@ -101,6 +102,7 @@ class Http1Session final : public Session {
   bool cut_ = false;     // the answer ends where it is, incomplete
   bool served_ = false;  // a request has been answered
   bool eof_ = false;
+  bool eof_ahead_ = false;
   bool draining_ = false;
   bool closing_ = false;
 };
@@ -181,6 +183,7 @@ void Http1Session::on_end() {
   if (exchange_) {
     in_ = In::done;
     exchange_->receive_end();
+    if (eof_ahead_) exchange_->end_input();
     return;
   }
   in_ = In::idle;  // the last of a body that nobody read
@@ -206,6 +209,12 @@ void Http1Session::eof() {
   eof_ = true;
   finish_input();
   touch();
+}
+
+// A body that is still coming may yet come whole.
+void Http1Session::eof_ahead() {
+  eof_ahead_ = true;
+  if (in_ == In::done) exchange_->end_input();
 }
 
 // RFC 9112 8: a body that was cut is never shown as complete.

@@ -328,6 +328,10 @@ std::int64_t Http2Codec::send_window(std::uint32_t stream) const {
   return nghttp2_session_get_stream_remote_window_size(session_.get(), signed_id(stream));
 }
 
+std::int64_t Http2Codec::connection_send_window() const {
+  return nghttp2_session_get_remote_window_size(session_.get());
+}
+
 std::int64_t Http2Codec::initial_send_window() const {
   return nghttp2_session_get_remote_settings(session_.get(), NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE);
 }

@@ -70,6 +70,7 @@ class Http2Codec {
   void consume_connection(std::size_t size);
   void consume_stream(std::uint32_t stream, std::size_t size);
   std::int64_t send_window(std::uint32_t stream) const;
+  std::int64_t connection_send_window() const;
   std::int64_t initial_send_window() const;
   // The stream that the session returned when it began; nullptr when it is not open.
   Http2Stream* find(std::uint32_t stream) const;

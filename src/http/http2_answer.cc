@@ -18,6 +18,8 @@ constexpr auto k_digits = [] {
   return text;
 }();
 
+constexpr std::string_view k_short_file = "a file ended before what was promised of it";
+
 OutField status_field(int status) {
   const auto at = static_cast<std::size_t>(std::clamp(status, 0, 999)) * 3;
   return {":status", {k_digits.data() + at, 3}};
@@ -51,6 +53,7 @@ void Http2Session::fill(Outbox& out, std::size_t budget) {
     out.append(*octets);
   }
   out_ = nullptr;
+  drop_stranded();
 }
 
 // What was written before the answer was given up is still sent: the peer sees how far it came.
@@ -106,7 +109,14 @@ void Http2Session::add_app_fields(const Headers& headers) {
 DataPiece Http2Session::next_body(Http2Stream& stream, std::size_t room) {
   Exchange& exchange = *stream.exchange;
   const std::uint64_t left = exchange.gone() ? 0 : exchange.out().size();
-  const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(left, room));
+  // The frame's head promises its length: what comes from a file is read before, and a file that falls short costs
+  // its own stream only.
+  const auto size = static_cast<std::size_t>(exchange.out().load(std::min<std::uint64_t>(left, room)));
+  if (size == 0 && left > 0) {
+    host_.notice(Notice::Level::warning, k_short_file);
+    drop(stream, Http2Error::internal_error);
+    return {};
+  }
   const bool complete = exchange.send_state() == Send::done && size == left;
   if (!complete) {
     stream.waiting = size == 0;

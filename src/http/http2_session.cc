@@ -249,6 +249,27 @@ void Http2Session::eof() {
   open_.each([](Http2Stream& stream) {
     if (stream.exchange) stream.exchange->end_input();
   });
+  drop_stranded();
+}
+
+// A body that is still coming may yet come whole.
+void Http2Session::eof_ahead() {
+  open_.each([](Http2Stream& stream) {
+    if (stream.exchange && stream.ended) stream.exchange->end_input();
+  });
+}
+
+// Without input no window opens again: an answer that waits for one would wait for ever, its send() with it.
+void Http2Session::drop_stranded() {
+  if (!eof_ || pending()) return;  // what can move goes first
+  open_.each([&](Http2Stream& stream) {
+    if (stranded(stream)) drop(stream, Http2Error::cancel);
+  });
+}
+
+bool Http2Session::stranded(const Http2Stream& stream) const {
+  if (!stream.exchange || stream.exchange->gone() || !owes_octets(stream)) return false;
+  return codec_.send_window(stream.id) <= 0 || codec_.connection_send_window() <= 0;
 }
 
 void Http2Session::gone() {

@@ -47,6 +47,7 @@ class Http2Session final : public Session {
 
   Result<void> feed(std::string_view plain) override;
   void eof() override;
+  void eof_ahead() override;
   void gone() override;
   void fill(Outbox& out, std::size_t budget) override;
   bool pending() const override { return !broken_ && (!pending_.empty() || codec_.wants_write()); }
@@ -110,9 +111,12 @@ class Http2Session final : public Session {
   void check_drain(Millis now);
   void check_idle(Millis now);
   void check_stream(Http2Stream& stream, Millis now);
+  static bool owes_octets(const Http2Stream& stream);
   bool stalled_writing(Http2Stream& stream, Millis now) const;
   bool stalled_body(Http2Stream& stream, Millis now) const;
   void last_goaway();
+  bool stranded(const Http2Stream& stream) const;
+  void drop_stranded();
 
   Host& host_;
   DirtyHook& dirty_;

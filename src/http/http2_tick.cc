@@ -30,6 +30,7 @@ Result<void> Http2Session::tick(Millis now) {
 }
 
 Result<void> Http2Session::check_handshake(Millis now) {
+  if (eof_) return {};  // neither can come any more
   const Limits& limits = host_.limits;
   if (!greeted_ && overdue(now, opened_at_, limits.timeout_first_byte))
     return fail(Fault::timeout, "no HTTP/2 preface");
@@ -60,10 +61,12 @@ void Http2Session::check_stream(Http2Stream& stream, Millis now) {
   refuse(stream, 408);
 }
 
+bool Http2Session::owes_octets(const Http2Stream& stream) {
+  return !stream.sent && (!stream.exchange->out().empty() || stream.exchange->send_state() == Send::done);
+}
+
 bool Http2Session::stalled_writing(Http2Stream& stream, Millis now) const {
-  Exchange& exchange = *stream.exchange;
-  const bool owed = !stream.sent && (!exchange.out().empty() || exchange.send_state() == Send::done);
-  if (!owed) stream.moved_at = now;
+  if (!owes_octets(stream)) stream.moved_at = now;
   return overdue(now, stream.moved_at, host_.limits.timeout_write);
 }
 

@@ -24,6 +24,9 @@ class Session : public Wire {
   virtual Result<void> feed(std::string_view plain) = 0;
   // The peer has ended its side (FIN or close_notify). Answers can still be written.
   virtual void eof() = 0;
+  // The same is known, but behind octets that are not wanted yet: eof() comes once they were read. Applications whose
+  // request is complete hear of it now, since what lies before it may never be read.
+  virtual void eof_ahead() = 0;
   // The transport is gone: every exchange is told. Nothing is called afterwards but the destructor.
   virtual void gone() = 0;
   // Appends at most about `budget` octets to `out`. What is left over keeps the connection dirty: `pending()`.

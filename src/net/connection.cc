@@ -110,6 +110,7 @@ void Connection::on_tick(Millis now) {
 }
 
 Result<void> Connection::tick(Millis now) {
+  if (hung_up()) return fail(Fault::gone, "the peer has closed the connection");
   if (!out_.empty()) look_for_progress(now);
   if (auto ok = overdue(now); !ok || !session_) return ok;
   if (auto ok = session_->tick(now); !ok) return ok;
@@ -162,6 +163,14 @@ void Connection::look_for_progress(Millis now) {
   if (queued < std::exchange(queued_, queued)) moved_ = now;
 }
 
+// Of a peer that has ended its side the kernel would report no news but the same again, so nothing is watched while
+// there is nothing to write. That it has reset the connection meanwhile is asked for.
+bool Connection::hung_up() const {
+  if (interest_ != 0) return false;
+  const Hangup found = hangup(fd_);
+  return found == Hangup::reset || (found == Hangup::closed && peer_ended_);
+}
+
 Result<void> Connection::overdue(Millis now) const {
   const Limits& limits = server_.limits();
   const auto over = [now](Millis start, Millis limit) { return limit > 0 && now >= start + limit; };
@@ -197,7 +206,7 @@ Result<void> Connection::read(int events) {
   return take(received->bytes);
 }
 
-// Reading is paused. A peer that has left is noticed all the same, unless it left octets that are not wanted yet.
+// Reading is paused. A peer that has left is noticed all the same, also behind octets that are not wanted yet.
 Result<void> Connection::look_ahead(int events) {
   auto there = peek(fd_);
   if (!there) return std::unexpected{there.error()};
@@ -205,8 +214,10 @@ Result<void> Connection::look_ahead(int events) {
     peer_ended_ = true;
     return end_of_input();
   }
-  // The kernel would report it again and again.
-  if (events & UV_DISCONNECT) left_ = true;
+  if (events & UV_DISCONNECT && !left_) {
+    left_ = true;  // the kernel would report it again and again
+    if (!deaf_) session_->eof_ahead();
+  }
   pause();
   return {};
 }

@@ -80,6 +80,7 @@ class Connection final : public DirtyHook, public Hook<Open> {
   Result<void> tick(Millis now);
   void look_for_progress(Millis now);
   Result<void> overdue(Millis now) const;
+  bool hung_up() const;
 
   bool wants_input() const;
   bool nothing_unread() const;

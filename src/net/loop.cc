@@ -96,8 +96,9 @@ bool Loop::poll(std::optional<double> timeout) {
   if (!handles_) return false;
   Phase phase{*this};
   woken_ = false;
-  flush_servers();
-  if (timeout && !(*timeout > 0)) {
+  const bool busy = timeout && !(*timeout > 0);
+  if (!busy || corked_long_enough()) flush_servers();
+  if (busy) {
     run_now();
   } else {
     if (timeout) start_timer(*timeout);
@@ -106,6 +107,15 @@ bool Loop::poll(std::optional<double> timeout) {
     if (timeout) uv_timer_stop(&handles_->timer);
   }
   return std::exchange(fired_, false);
+}
+
+// While Python has more to run at once, output gathers for a moment: a stream of small messages becomes a few DATA
+// frames, not one each. Peers count tiny frames as abuse, and every flush is a system call.
+bool Loop::corked_long_enough() {
+  const std::uint64_t now = uv_hrtime();
+  if (now - flushed_at_ < k_cork_ns) return false;
+  flushed_at_ = now;
+  return true;
 }
 
 // Whether poll() has something to come back with; otherwise there is only output to send.

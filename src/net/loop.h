@@ -74,6 +74,7 @@ class Loop {
   void run_once();
   void run_now();
   void flush_servers();
+  bool corked_long_enough();
   bool dirty() const;
   bool settled() const;
 
@@ -85,6 +86,8 @@ class Loop {
   bool in_phase_ = false;
   bool told_ = false;   // on_dirty was called and no phase has run since
   bool fired_ = false;  // the watched descriptor was readable
+  static constexpr std::uint64_t k_cork_ns = 1'000'000;
+  std::uint64_t flushed_at_ = 0;  // when output was last sent although Python was busy
   bool woken_ = false;  // the time-out passed or wake() was called
 };
 

@@ -12,6 +12,21 @@ namespace {
 constexpr Millis k_sweep = 250;
 constexpr Millis k_retry = 100;
 constexpr Millis k_quiet = 10'000;  // between two lines about the same trouble
+
+// Works through those that are ready now, since others become ready meanwhile. What an exception leaves over stays so.
+template <class Work>
+void each_ready(List<Exchange, Ready>& ready, Work&& work) {
+  struct Snapshot {
+    List<Exchange, Ready>& ready;
+    List<Exchange, Ready> now{};
+    ~Snapshot() { now.move_to(ready); }
+  } snapshot{ready};
+  ready.move_to(snapshot.now);
+  while (Exchange* exchange = snapshot.now.pop()) {
+    const Ref<Exchange> hold{exchange};
+    work(*exchange);
+  }
+}
 }  // namespace
 
 Server::Server(Loop& loop, App& otherwise, Limits limits)
@@ -76,22 +91,14 @@ void Server::flush() {
 }
 
 void Server::advance() {
-  List<Exchange, Ready> now;
-  ready_.move_to(now);
-  while (Exchange* exchange = now.pop()) {
-    const Ref<Exchange> hold{exchange};
-    ready_.push(*exchange);  // leaves again if the App needs nothing more
-    exchange->app().advance(*exchange);
-  }
+  each_ready(ready_, [this](Exchange& exchange) {
+    ready_.push(exchange);  // leaves again if the App needs nothing more
+    exchange.app().advance(exchange);
+  });
 }
 
 void Server::dispatch() {
-  List<Exchange, Ready> now;
-  ready_.move_to(now);
-  while (Exchange* exchange = now.pop()) {
-    const Ref<Exchange> hold{exchange};
-    exchange->app().dispatch(*exchange);
-  }
+  each_ready(ready_, [](Exchange& exchange) { exchange.app().dispatch(exchange); });
   hand_out_notices();
   if (drained()) std::exchange(on_drained_, nullptr)();
 }

@@ -5,6 +5,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
@@ -124,6 +125,13 @@ Result<Received> peek(int fd) {
   auto received = receive_with(fd, {&octet, 1}, MSG_PEEK);
   if (received) received->bytes = {};
   return received;
+}
+
+Hangup hangup(int fd) {
+  pollfd look{.fd = fd, .events = 0, .revents = 0};
+  if (::poll(&look, 1, 0) != 1) return Hangup::none;
+  if (look.revents & POLLERR) return Hangup::reset;
+  return look.revents & POLLHUP ? Hangup::closed : Hangup::none;
 }
 
 Result<std::uint64_t> send(int fd, Outbox& out) {

@@ -25,6 +25,10 @@ Result<Received> receive(int fd, std::span<char> buffer);
 // Whether something is there, without taking it: `bytes` stays empty.
 Result<Received> peek(int fd);
 
+// What only the kernel's own look at the socket tells: a reset, or both directions closed.
+enum class Hangup : std::uint8_t { none, closed, reset };
+Hangup hangup(int fd);
+
 // Sends from the front of `out` what the socket takes now, file ranges by sendfile. Returns how much that was.
 Result<std::uint64_t> send(int fd, Outbox& out);
 

@@ -1,9 +1,8 @@
 #include "py/asgi.h"
 
-#include <pythread.h>
-
 #include "http/host.h"
 #include "py/awaitable.h"
+#include "py/guard.h"
 #include "py/scope.h"
 #include "py/waiter.h"
 
@@ -20,23 +19,22 @@ PyObject* call_send(PyObject* self, PyObject* message) { return new_awaitable(&a
 PyMethodDef receive_method{"receive", call_receive, METH_NOARGS, "ASGI receive()."};
 PyMethodDef send_method{"send", call_send, METH_O, "ASGI send(message)."};
 
-// The iterator inside whatever the application returned: a coroutine is its own.
-py::object awaitable_iterator(const py::object& awaitable) {
-  if (PyCoro_CheckExact(awaitable.ptr())) return awaitable;
-  const PyAsyncMethods* async = Py_TYPE(awaitable.ptr())->tp_as_async;
-  if (async && async->am_await) return steal(async->am_await(awaitable.ptr()));
-  PyErr_Format(PyExc_TypeError, "object %.100s can't be used in 'await' expression", Py_TYPE(awaitable.ptr())->tp_name);
-  return {};
+// The value that a StopIteration carries; it is the exception that is set.
+py::object stop_value() {
+  const py::object stop = take_exception();
+  py::object value = steal(PyObject_GetAttrString(stop.ptr(), "value"));
+  if (!value) PyErr_Clear();
+  return value ? value : py::object(py::none());
 }
 
 }  // namespace
 
 // --- waking ---
 
-bool Cycle::on_its_thread() const { return !app_ || PyThread_get_thread_ident() == app_->thread_; }
+bool Cycle::on_its_thread() const { return !app_ || app_->bridge_.on_its_thread(); }
 
 PyObject* Cycle::wait(Side side) {
-  PyObject* waiter = new_waiter(app_->event_loop_.ptr());
+  PyObject* waiter = new_waiter(app_->bridge_.event_loop.ptr());
   if (waiter) (side == Side::receive ? receivers_ : senders_).push_back(Py_NewRef(waiter));
   return waiter;
 }
@@ -108,39 +106,56 @@ bool Cycle::start(PyObject* self) {
   if (!receive || !send) return false;
   PyObject* arguments[] = {scope_, receive.ptr(), send.ptr()};
   const py::object awaitable = steal(PyObject_Vectorcall(app_->app_.ptr(), arguments, 3, nullptr));
-  if (!app_->hooks_.access) Py_CLEAR(scope_);
+  if (!app_->bridge_.hooks.access) Py_CLEAR(scope_);
   if (!awaitable) return false;
   inner_ = awaitable_iterator(awaitable).release().ptr();
   return inner_ != nullptr;
 }
 
-PySendResult Cycle::step(PyObject* self, PyObject* value, PyObject** result) {
-  if (!exchange_) {
+// Whether the coroutine can go on; if not, an exception is set, or none: then it has been closed.
+bool Cycle::may_step() {
+  if (stepping_) PyErr_SetString(PyExc_ValueError, "coroutine already executing");
+  else if (!exchange_ && !std::exchange(closed_, false))
     PyErr_SetString(PyExc_RuntimeError, "cannot reuse already awaited coroutine");
+  return exchange_ && !stepping_;
+}
+
+PySendResult Cycle::step(PyObject* self, PyObject* value, PyObject** result) {
+  *result = nullptr;
+  if (may_step()) {
+    const Busy busy{*this};
+    PyObject* outcome = nullptr;
+    stepping_ = true;
+    const bool started = inner_ || start(self);
+    const PySendResult kind = started ? PyIter_Send(inner_, value, &outcome) : PYGEN_ERROR;
+    stepping_ = false;
+    if (kind == PYGEN_NEXT) {
+      *result = outcome;
+      return PYGEN_NEXT;
+    }
+    if (kind == PYGEN_RETURN) returned(steal(outcome).ptr());
+    else raised();
+  } else if (PyErr_Occurred()) {
     return PYGEN_ERROR;
-  }
-  PyObject* outcome = nullptr;
-  const bool started = inner_ || start(self);
-  switch (started ? PyIter_Send(inner_, value, &outcome) : PYGEN_ERROR) {
-    case PYGEN_NEXT: *result = outcome; return PYGEN_NEXT;
-    case PYGEN_RETURN: returned(steal(outcome).ptr()); break;
-    case PYGEN_ERROR: raised(); break;
   }
   *result = Py_NewRef(Py_None);
   return PYGEN_RETURN;
 }
 
 PyObject* Cycle::throw_in(PyObject* const* args, Py_ssize_t count) {
-  if (!exchange_) {
-    PyErr_SetString(PyExc_RuntimeError, "cannot reuse already awaited coroutine");
+  if (!may_step()) {
+    if (!PyErr_Occurred()) PyErr_SetNone(PyExc_StopIteration);
     return nullptr;
   }
+  const Busy busy{*this};
   if (inner_) {
+    stepping_ = true;
     const py::object method = steal(PyObject_GetAttr(inner_, border().names.throw_.ptr()));
     PyObject* yielded =
         method ? PyObject_Vectorcall(method.ptr(), args, static_cast<std::size_t>(count), nullptr) : nullptr;
+    stepping_ = false;
     if (yielded) return yielded;
-    if (PyErr_ExceptionMatches(PyExc_StopIteration)) returned(take_exception().attr("value").ptr());
+    if (PyErr_ExceptionMatches(PyExc_StopIteration)) returned(stop_value().ptr());
     else raised();
   } else {  // cancelled before its first step
     PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(args[0])), args[0]);
@@ -151,7 +166,13 @@ PyObject* Cycle::throw_in(PyObject* const* args, Py_ssize_t count) {
 }
 
 void Cycle::close() {
-  if (inner_ && !steal(PyObject_CallMethodNoArgs(inner_, border().names.close.ptr()))) PyErr_WriteUnraisable(inner_);
+  if (busy_ > 0) {  // it ends when it comes back
+    if (exchange_) exchange_->abandon(Fault::state);
+    return unlink();
+  }
+  closed_ = true;
+  // One that ignores GeneratorExit is left to the garbage collector.
+  if (inner_ && !steal(PyObject_CallMethodNoArgs(inner_, border().names.close.ptr()))) PyErr_Clear();
   if (exchange_) {
     exchange_->abandon(Fault::state);
     end();
@@ -162,16 +183,13 @@ void Cycle::close() {
 
 void Cycle::returned(PyObject* value) {
   if (!disconnected() && value != Py_None) {
-    const py::object text = steal(PyObject_Str(value));
-    if (!text) PyErr_Clear();
-    app_->log(Level::error, "ASGI callable should return None, but returned '" +
-                                (text ? text.cast<std::string>() : std::string{"?"}) + "'.");
+    app_->bridge_.log(Level::error, "ASGI callable should return None, but returned '" + describe(value) + "'.");
     exchange_->abandon(Fault::state);
   } else if (!disconnected() && exchange_->send_state() == Send::idle) {
-    app_->log(Level::error, "ASGI callable returned without starting response.");
+    app_->bridge_.log(Level::error, "ASGI callable returned without starting response.");
     answer_500();
   } else if (!disconnected() && exchange_->send_state() != Send::done) {
-    app_->log(Level::error, "ASGI callable returned without completing response.");
+    app_->bridge_.log(Level::error, "ASGI callable returned without completing response.");
     exchange_->abandon(Fault::state);
   }
   end();
@@ -179,8 +197,9 @@ void Cycle::returned(PyObject* value) {
 
 void Cycle::raised() {
   const py::object exception = take_exception();
+  app_->bridge_.leave_forked_child(exception.ptr());
   const bool left = disconnected() && PyErr_GivenExceptionMatches(exception.ptr(), border().client_disconnected.ptr());
-  if (!left) app_->log(Level::error, "Exception in ASGI application\n", exception);
+  if (!left) app_->bridge_.log(Level::error, "Exception in ASGI application\n", exception);
   if (!disconnected()) {
     if (exchange_->send_state() == Send::idle) answer_500();
     else if (exchange_->send_state() != Send::done) exchange_->abandon(Fault::state);
@@ -191,7 +210,7 @@ void Cycle::raised() {
 void Cycle::answer_500() {
   ResponseHead head = plain_head(500, "Internal Server Error");
   head.headers.add("connection", "close");
-  if (app_->hooks_.access && scope_) (void)app_->hooks_.access(borrow(scope_), 500);
+  if (app_->bridge_.hooks.access && scope_) app_->bridge_.access(scope_, 500);
   (void)exchange_->respond(std::move(head));
   (void)exchange_->write("Internal Server Error");
   (void)exchange_->finish();
@@ -255,7 +274,7 @@ void dealloc(PyObject* self) {
 
 PySendResult send_slot(PyObject* self, PyObject* value, PyObject** result) {
   const py::object alive = borrow(self);
-  return as_cycle(self).cycle.step(self, value, result);
+  return guarded(PYGEN_ERROR, [&] { return as_cycle(self).cycle.step(self, value, result); });
 }
 
 PyObject* coroutine_send(PyObject* self, PyObject* value) {
@@ -277,13 +296,19 @@ PyObject* coroutine_throw(PyObject* self, PyObject* const* args, Py_ssize_t coun
     PyErr_SetString(PyExc_TypeError, "throw() takes an exception");
     return nullptr;
   }
-  return as_cycle(self).cycle.throw_in(args, count);
+  return guarded<PyObject*>(nullptr, [&] { return as_cycle(self).cycle.throw_in(args, count); });
 }
 
 PyObject* coroutine_close(PyObject* self, PyObject*) {
   const py::object alive = borrow(self);
-  as_cycle(self).cycle.close();
-  Py_RETURN_NONE;
+  if (as_cycle(self).cycle.busy()) {
+    PyErr_SetString(PyExc_ValueError, "coroutine already executing");
+    return nullptr;
+  }
+  return guarded<PyObject*>(nullptr, [&] {
+    as_cycle(self).cycle.close();
+    return Py_NewRef(Py_None);
+  });
 }
 
 PyObject* name(PyObject*, void*) { return PyUnicode_FromString("request"); }
@@ -333,29 +358,26 @@ PyTypeObject* make_cycle_type() { return reinterpret_cast<PyTypeObject*>(PyType_
 
 // --- the application ---
 
-AsgiApp::AsgiApp(py::object app, py::object event_loop, py::dict state, Hooks hooks, std::string root_path,
-                 Graveyard& graveyard, const TaskStarter& tasks, std::function<void()> touched)
-    : app_(std::move(app)),
-      event_loop_(std::move(event_loop)),
+AsgiApp::AsgiApp(Bridge& bridge, py::object app, py::dict state, std::string root_path)
+    : bridge_(bridge),
+      app_(std::move(app)),
       state_(std::move(state)),
-      hooks_(std::move(hooks)),
       root_path_(std::move(root_path)),
-      graveyard_(graveyard),
-      tasks_(tasks),
-      scope_template_(make_scope_template(root_path_)),
-      touched_(std::move(touched)),
-      thread_(PyThread_get_thread_ident()) {
+      scope_template_(make_scope_template(root_path_)) {
   for (const Name* name : {&border().names.early_hint, &border().names.pathsend, &border().names.zerocopysend})
     extensions_[name->ptr()] = py::dict{};
   extensions_with_trailers_ = extensions_.attr("copy")();
   extensions_with_trailers_[border().names.response_trailers.ptr()] = py::dict{};
-  for (py::object* hook : {&hooks_.access, &hooks_.log, &hooks_.forwarded, &hooks_.drained})
-    if (hook->is_none()) *hook = {};
+}
+
+void AsgiApp::release() {
+  app_ = {};
+  state_ = {};
 }
 
 void AsgiApp::dispatch(Exchange& exchange) {
   const Events events = exchange.take_events();
-  if (Call* call = exchange.call()) return static_cast<Cycle*>(call)->wake(events);
+  if (Call* call = exchange.call()) return static_cast<PyCall*>(call)->wake(events);
   if (exchange.gone()) return exchange.leave();  // reset before the application was entered
   begin(exchange);
 }
@@ -366,14 +388,14 @@ void AsgiApp::begin(Exchange& exchange) {
   if (self) {
     Cycle& cycle = *new (&as_cycle(self.ptr()).cycle) Cycle{self.ptr(), *this, exchange};
     exchange.enter(cycle);
-    running_.push(cycle);
+    bridge_.running.push(cycle);
     Py_INCREF(self.ptr());  // given back by Cycle::end
     if (const py::object request_scope = scope(exchange)) {
       cycle.set_scope(request_scope.ptr());
       if (start_task(self.ptr())) return;
     }
     const py::object exception = take_exception();
-    log(Level::error, "Cannot start the request", exception);
+    bridge_.log(Level::error, "Cannot start the request", exception);
     exchange.abandon(Fault::state);
     if (exchange.call()) cycle.close();
     return;
@@ -384,20 +406,20 @@ void AsgiApp::begin(Exchange& exchange) {
 }
 
 bool AsgiApp::start_task(PyObject* self) {
-  const py::object task = tasks_.start(self);
+  const py::object task = bridge_.tasks.start(self);
   if (!task) return false;
   Cycle& cycle = as_cycle(self).cycle;
-  if (cycle.linked()) cycle.set_task(task.ptr());  // it may be done already
+  if (cycle.running()) cycle.set_task(task.ptr());  // it may be done already
   return true;
 }
 
-py::object AsgiApp::scope(Exchange& exchange) {
+py::object AsgiApp::scope(const Exchange& exchange) const {
   py::object result = make_scope(scope_template_.ptr(), exchange, root_path_, state_.ptr());
   if (!result) return {};
   if (!set_extensions(result.ptr(), exchange)) return {};
   const Headers& headers = exchange.request().headers;
-  if (hooks_.forwarded && (headers.has("x-forwarded-for") || headers.has("x-forwarded-proto"))) {
-    const py::object done = steal(PyObject_CallOneArg(hooks_.forwarded.ptr(), result.ptr()));
+  if (bridge_.hooks.forwarded && (headers.has("x-forwarded-for") || headers.has("x-forwarded-proto"))) {
+    const py::object done = steal(PyObject_CallOneArg(bridge_.hooks.forwarded.ptr(), result.ptr()));
     if (!done) return {};
   }
   return result;
@@ -413,28 +435,6 @@ bool AsgiApp::set_extensions(PyObject* scope, const Exchange& exchange) const {
                                             make_tls_extension(*exchange.peer().tls).ptr()) < 0)
     return false;
   return PyDict_SetItem(scope, border().names.extensions.ptr(), extensions.ptr()) == 0;
-}
-
-void AsgiApp::log(Level level, const std::string& text, const py::object& exception) const {
-  if (!hooks_.log) return;
-  const py::object message = steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
-  const py::object number = steal(PyLong_FromLong(static_cast<int>(level)));
-  PyObject* arguments[] = {number.ptr(), message.ptr(), exception.ptr()};
-  if (!steal(PyObject_Vectorcall(hooks_.log.ptr(), arguments, 3, nullptr))) PyErr_WriteUnraisable(hooks_.log.ptr());
-}
-
-void AsgiApp::disconnect() {
-  running_.each([](Cycle& cycle) { cycle.end_input(); });
-}
-
-void AsgiApp::abandon() {
-  while (Cycle* cycle = running_.front()) cycle->close();
-}
-
-std::size_t AsgiApp::cancel() {
-  std::size_t n = 0;
-  running_.each([&](Cycle& cycle) { n += cycle.cancel(); });
-  return n;
 }
 
 }  // namespace tricorn

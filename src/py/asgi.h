@@ -3,13 +3,11 @@
 // answers for the application when it fails. receive() and send() are bound to it.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "http/exchange.h"
-#include "py/border.h"
-#include "py/task.h"
+#include "py/bridge.h"
 
 namespace tricorn {
 
@@ -22,15 +20,15 @@ PyTypeObject* make_cycle_type();
 enum class Outcome : std::uint8_t { done, wait, error };  // error: a Python exception is set
 enum class Side : std::uint8_t { receive, send };
 
-struct Running;
-class Cycle final : public Call, public Hook<Running> {
+class Cycle final : public PyCall {
  public:
   Cycle(PyObject* self, AsgiApp& app, Exchange& exchange) : self_(self), app_(&app), exchange_(&exchange) {}
 
   // --- for dispatch ---
-  void wake(Events events);
-  bool cancel();  // asks the task to end
-  void end_input();  // http.disconnect for whoever waits
+  void wake(Events events) override;
+  bool cancel() override;
+  void end_input() override;
+  void close() override;
   // --- for the awaitables; each may set a Python exception ---
   bool on_its_thread() const;
   Outcome receive(PyObject** message);
@@ -41,15 +39,29 @@ class Cycle final : public Call, public Hook<Running> {
   // --- for the coroutine that the task drives ---
   PySendResult step(PyObject* self, PyObject* value, PyObject** result);
   PyObject* throw_in(PyObject* const* args, Py_ssize_t count);
-  void close();
 
   int traverse(visitproc visit, void* arg);
   void clear();
+
+  // Held while Python code runs on this cycle's behalf: close() then only cuts the answer, and the call ends by itself.
+  class Busy {
+   public:
+    explicit Busy(Cycle& cycle) : cycle_(cycle) { ++cycle_.busy_; }
+    ~Busy() { --cycle_.busy_; }
+    Busy(const Busy&) = delete;
+    Busy& operator=(const Busy&) = delete;
+
+   private:
+    Cycle& cycle_;
+  };
+  bool busy() const { return busy_ > 0; }
+  bool running() const { return static_cast<bool>(exchange_); }
 
   void set_task(PyObject* task) { Py_XSETREF(task_, Py_XNewRef(task)); }
   void set_scope(PyObject* scope) { scope_ = Py_NewRef(scope); }
 
  private:
+  bool may_step();
   bool start(PyObject* self);
   void returned(PyObject* value);
   void raised();
@@ -76,6 +88,9 @@ class Cycle final : public Call, public Hook<Running> {
   PyObject* task_ = nullptr;
   std::vector<PyObject*> receivers_;  // waiters
   std::vector<PyObject*> senders_;
+  int busy_ = 0;                  // see Busy
+  bool stepping_ = false;         // the coroutine is executing
+  bool closed_ = false;           // ended by close(); its task may come once more
   bool body_given_ = false;       // the last http.request went out
   bool trailers_due_ = false;     // http.response.start said trailers=True
   bool body_complete_ = false;
@@ -87,46 +102,30 @@ struct CycleObject {
   Cycle cycle;
 };
 
-// Log levels of Python's logging module.
-enum class Level : int { info = 20, warning = 30, error = 40 };
-
-// What the core calls in Python outside the application; any may be None.
-struct Hooks {
-  py::object access, log, forwarded, drained;
-};
-
 // RFC 9110 6.5.1: trailers only to a peer that says "TE: trailers".
 bool takes_trailers(const RequestHead& head);
 
 class AsgiApp final : public App {
  public:
-  AsgiApp(py::object app, py::object event_loop, py::dict state, Hooks hooks, std::string root_path,
-          Graveyard& graveyard, const TaskStarter& tasks, std::function<void()> touched);
+  // `state`: the lifespan's; every request gets a shallow copy.
+  AsgiApp(Bridge& bridge, py::object app, py::dict state, std::string root_path);
+  void release();  // with Bridge::release
   void dispatch(Exchange& exchange) override;
-
-  std::size_t cancel();   // every running task; returns how many
-  void disconnect();      // every running call: http.disconnect
-  void abandon();         // drops what is still running: the event loop is gone
-
-  void log(Level level, const std::string& text, const py::object& exception = py::none()) const;
+  // Starts the application on an exchange that has not entered one.
+  void begin(Exchange& exchange);
+  // The exchange's scope, whole. Null with an exception set.
+  py::object scope(const Exchange& exchange) const;
 
  private:
   friend class Cycle;
-  void begin(Exchange& exchange);
   bool start_task(PyObject* cycle);
-  py::object scope(Exchange& exchange);
   bool set_extensions(PyObject* scope, const Exchange& exchange) const;
 
-  py::object app_, event_loop_;
+  Bridge& bridge_;
+  py::object app_;
   py::dict state_;
-  Hooks hooks_;
   std::string root_path_;
-  Graveyard& graveyard_;
-  const TaskStarter& tasks_;
   py::dict scope_template_, extensions_, extensions_with_trailers_;
-  std::function<void()> touched_;  // output may have appeared outside of dispatch
-  unsigned long thread_;
-  List<Cycle, Running> running_;
 };
 
 }  // namespace tricorn

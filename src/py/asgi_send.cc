@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <limits>
 
 #include "base/text.h"
 #include "py/asgi.h"
+#include "py/fields.h"
 
 namespace tricorn {
 namespace {
@@ -42,14 +44,8 @@ bool is(PyObject* type, const Name& name) {
   return type == name.ptr() || (PyUnicode_Check(type) && PyUnicode_Compare(type, name.ptr()) == 0);
 }
 
-std::string text_of(PyObject* object) {
-  const py::object text = steal(PyObject_Str(object));
-  if (!text) throw py::error_already_set();
-  return text.cast<std::string>();
-}
-
 Outcome unexpected(const char* expected, PyObject* type) {
-  return raise(PyExc_RuntimeError, std::string{"Expected ASGI message '"} + expected + "', but got '" + text_of(type) + "'.");
+  return raise(PyExc_RuntimeError, std::string{"Expected ASGI message '"} + expected + "', but got '" + describe(type) + "'.");
 }
 
 Outcome fault(const Error& error) {
@@ -61,58 +57,11 @@ Outcome fault(const Error& error) {
   return Outcome::error;
 }
 
-// Octets of a bytes-like object, alive as long as this is.
-class Octets {
- public:
-  explicit Octets(PyObject* object) : ok_(PyObject_GetBuffer(object, &buffer_, PyBUF_SIMPLE) == 0) {}
-  ~Octets() {
-    if (ok_) PyBuffer_Release(&buffer_);
-  }
-  Octets(const Octets&) = delete;
-  Octets& operator=(const Octets&) = delete;
-  explicit operator bool() const { return ok_; }
-  std::string_view view() const { return {static_cast<const char*>(buffer_.buf), static_cast<std::size_t>(buffer_.len)}; }
-
- private:
-  Py_buffer buffer_{};
-  bool ok_;
-};
-
-bool add_field(Headers& headers, PyObject* name, PyObject* value) {
-  const Octets name_octets{name};
-  if (!name_octets) return false;
-  const Octets value_octets{value};
-  if (!value_octets) return false;
-  if (!is_token(name_octets.view())) {
-    PyErr_SetString(PyExc_RuntimeError, "Invalid HTTP header name.");
-    return false;
-  }
-  if (!is_field_value(value_octets.view())) {
-    PyErr_SetString(PyExc_RuntimeError, "Invalid HTTP header value.");
-    return false;
-  }
-  headers.add(name_octets.view(), trim(value_octets.view()));
-  return true;
-}
-
 // message["headers"]: an iterable of pairs of bytes; missing means none.
 bool get_headers(PyObject* message, Headers& headers) {
   const py::object given = get(message, border().names.headers);
   if (!given) return !PyErr_Occurred();
-  const py::object list = steal(PySequence_Fast(given.ptr(), "headers must be an iterable of pairs of bytes"));
-  if (!list) return false;
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.ptr()); ++i) {
-    const py::object pair = steal(
-        PySequence_Fast(PySequence_Fast_GET_ITEM(list.ptr(), i), "a header must be a pair of bytes"));
-    if (!pair) return false;
-    if (PySequence_Fast_GET_SIZE(pair.ptr()) != 2) {
-      PyErr_SetString(PyExc_ValueError, "a header must be a pair of bytes");
-      return false;
-    }
-    if (!add_field(headers, PySequence_Fast_GET_ITEM(pair.ptr(), 0), PySequence_Fast_GET_ITEM(pair.ptr(), 1)))
-      return false;
-  }
-  return true;
+  return add_fields(headers, given.ptr());
 }
 
 bool get_size(PyObject* message, const Name& key, std::optional<std::uint64_t>& size) {
@@ -150,11 +99,11 @@ Outcome Cycle::send(PyObject* message) {
   if (!type) return Outcome::error;
   if (!exchange_ || exchange_->send_state() == Send::done)  // then the wire may well be gone, without a loss
     return raise(PyExc_RuntimeError,
-                 "Unexpected ASGI message '" + text_of(type.ptr()) + "' sent, after response already completed.");
+                 "Unexpected ASGI message '" + describe(type.ptr()) + "' sent, after response already completed.");
   if (exchange_->gone()) return fault({Fault::gone, "the peer is gone"});
   const Outcome outcome = exchange_->send_state() == Send::idle ? before_start(type.ptr(), message)
                                                                 : before_end(type.ptr(), message);
-  app_->touched_();
+  app_->bridge_.touched();
   return outcome;
 }
 
@@ -184,22 +133,16 @@ Outcome Cycle::response_start(PyObject* message) {
   const Names& names = border().names;
   const py::object status = get_required(message, names.status);
   if (!status) return Outcome::error;
-  ResponseHead head;
-  head.status = static_cast<int>(PyLong_AsLong(status.ptr()));
-  if (head.status == -1 && PyErr_Occurred()) return Outcome::error;
-  if (head.status < 200 || head.status > 599)
-    return raise(PyExc_ValueError, "Invalid HTTP status code: " + std::to_string(head.status));
+  const long code = PyLong_AsLong(status.ptr());
+  if (code == -1 && PyErr_Occurred()) return Outcome::error;
+  if (code < 200 || code > 599) return raise(PyExc_ValueError, "Invalid HTTP status code: " + std::to_string(code));
+  ResponseHead head{.status = static_cast<int>(code), .headers = {}};
   if (!get_headers(message, head.headers)) return Outcome::error;
   const int trailers = get_flag(message, names.trailers);
   if (trailers < 0) return Outcome::error;
   trailers_due_ = trailers == 1;
-  const int code = head.status;
   if (auto ok = exchange_->respond(std::move(head)); !ok) return fault(ok.error());
-  if (!app_->hooks_.access || !scope_) return Outcome::done;
-  const py::object scope = steal(std::exchange(scope_, nullptr));
-  const py::object number = steal(PyLong_FromLong(code));
-  PyObject* arguments[] = {scope.ptr(), number.ptr()};
-  if (!steal(PyObject_Vectorcall(app_->hooks_.access.ptr(), arguments, 2, nullptr))) PyErr_WriteUnraisable(nullptr);
+  if (app_->bridge_.hooks.access && scope_) app_->bridge_.access(steal(std::exchange(scope_, nullptr)).ptr(), static_cast<int>(code));
   return Outcome::done;
 }
 
@@ -227,7 +170,7 @@ Outcome Cycle::response_body(PyObject* message) {
   if (PyBytes_CheckExact(body.ptr())) {  // immutable: large ones are borrowed
     const std::string_view octets = view_of(body.ptr());
     if (octets.size() < Outbox::k_borrow) return written(exchange_->write(octets), more == 1);
-    return written(exchange_->write(octets, Ref<Block>{new BytesBlock{app_->graveyard_, body.ptr()}}), more == 1);
+    return written(exchange_->write(octets, Ref<Block>{new BytesBlock{app_->bridge_.graveyard, body.ptr()}}), more == 1);
   }
   const Octets octets{body.ptr()};
   if (!octets) return Outcome::error;
@@ -240,7 +183,7 @@ Outcome Cycle::pathsend(PyObject* message) {
   PyObject* encoded = nullptr;
   if (!path || !PyUnicode_FSConverter(path.ptr(), &encoded)) return Outcome::error;
   const py::object owned = steal(encoded);
-  const int fd = ::open(PyBytes_AS_STRING(encoded), O_RDONLY | O_CLOEXEC);
+  const int fd = ::open(PyBytes_AS_STRING(encoded), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a FIFO would wait
   if (fd < 0) {
     PyErr_SetFromErrnoWithFilenameObject(PyExc_OSError, path.ptr());
     return Outcome::error;
@@ -260,6 +203,9 @@ Outcome Cycle::zerocopysend(PyObject* message) {
   std::optional<std::uint64_t> offset, count;
   const int more = get_flag(message, names.more_body);
   if (more < 0 || !get_size(message, names.offset, offset) || !get_size(message, names.count, count)) return Outcome::error;
+  if ((::fcntl(given, F_GETFL) & O_ACCMODE) == O_WRONLY) return raise(PyExc_ValueError, "file is not open for reading");
+  if (offset && *offset > static_cast<std::uint64_t>(std::numeric_limits<off_t>::max()))
+    return raise(PyExc_ValueError, "offset is out of range");
   const Ref<File> owned = own_file(::fcntl(given, F_DUPFD_CLOEXEC, 0));
   if (!owned) return Outcome::error;
   const std::uint64_t start = offset ? *offset : static_cast<std::uint64_t>(::lseek(given, 0, SEEK_CUR));

@@ -1,6 +1,8 @@
 #include "py/awaitable.h"
 
 #include "py/asgi.h"
+#include "py/guard.h"
+#include "py/waiter.h"
 
 namespace tricorn {
 namespace {
@@ -63,7 +65,7 @@ PySendResult suspend(Awaitable& awaitable, PyObject** result) {
   return PYGEN_NEXT;
 }
 
-PySendResult step(PyObject* self, PyObject*, PyObject** result) {
+PySendResult step(PyObject* self, PyObject** result) {
   Awaitable& awaitable = as_awaitable(self);
   *result = nullptr;
   if (awaitable.stage == Stage::finished) {
@@ -76,7 +78,12 @@ PySendResult step(PyObject* self, PyObject*, PyObject** result) {
     return PYGEN_ERROR;
   }
   const bool resumed = awaitable.stage == Stage::waiting;
+  if (resumed && is_pending(awaitable.waiter)) {
+    PyErr_SetString(PyExc_RuntimeError, "coroutine is being awaited already");
+    return PYGEN_ERROR;
+  }
   if (resumed) Py_CLEAR(awaitable.waiter);
+  const Cycle::Busy busy{cycle};
   Outcome outcome;
   if (!awaitable.message) outcome = cycle.receive(result);
   else if (resumed) outcome = cycle.resume_send();
@@ -88,10 +95,14 @@ PySendResult step(PyObject* self, PyObject*, PyObject** result) {
   return PYGEN_RETURN;
 }
 
+PySendResult send_slot(PyObject* self, PyObject*, PyObject** result) {
+  return guarded(PYGEN_ERROR, [&] { return step(self, result); });
+}
+
 // The iterator protocol on top of `step`: a returned value travels in StopIteration.
 PyObject* send_method(PyObject* self, PyObject* value) {
   PyObject* result = nullptr;
-  switch (step(self, value, &result)) {
+  switch (send_slot(self, value, &result)) {
     case PYGEN_NEXT: return result;
     case PYGEN_RETURN: {
       const py::object owned = steal(result);
@@ -152,7 +163,7 @@ PyType_Slot slots[] = {
     {Py_tp_iter, reinterpret_cast<void*>(PyObject_SelfIter)},
     {Py_tp_iternext, reinterpret_cast<void*>(iternext)},
     {Py_am_await, reinterpret_cast<void*>(PyObject_SelfIter)},
-    {Py_am_send, reinterpret_cast<void*>(step)},
+    {Py_am_send, reinterpret_cast<void*>(send_slot)},
     {Py_tp_methods, methods},
     {Py_tp_getset, getters},
     {},

@@ -2,6 +2,7 @@
 
 #include "py/asgi.h"
 #include "py/awaitable.h"
+#include "py/native_rpc.h"
 #include "py/task.h"
 #include "py/waiter.h"
 
@@ -18,6 +19,7 @@ Border::Border(py::module_& module) {
   waiter_type = make_waiter_type();
   cycle_type = make_cycle_type();
   call_soon_type = make_call_soon_type();
+  rpc_call_type = make_rpc_call_type();
   const py::module_ asyncio = py::module_::import("asyncio");
   task_type = asyncio.attr("Task");
   cancelled_error = asyncio.attr("CancelledError");
@@ -30,6 +32,16 @@ Border::Border(py::module_& module) {
   const py::object coroutine = py::module_::import("collections.abc").attr("Coroutine");
   coroutine.attr("register")(py::handle(reinterpret_cast<PyObject*>(awaitable_type)));
   coroutine.attr("register")(py::handle(reinterpret_cast<PyObject*>(cycle_type)));
+  coroutine.attr("register")(py::handle(reinterpret_cast<PyObject*>(rpc_call_type)));
+}
+
+std::string describe(PyObject* object) {
+  const py::object text = steal(PyObject_Str(object));
+  const py::object encoded =
+      text ? steal(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "backslashreplace")) : py::object{};
+  if (encoded) return std::string{view_of(encoded.ptr())};
+  PyErr_Clear();
+  return "?";
 }
 
 void Graveyard::clear() {

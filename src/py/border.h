@@ -5,6 +5,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -19,6 +20,8 @@ inline py::object borrow(PyObject* object) { return py::reinterpret_borrow<py::o
 inline std::string_view view_of(PyObject* bytes) {
   return {PyBytes_AS_STRING(bytes), static_cast<std::size_t>(PyBytes_GET_SIZE(bytes))};
 }
+// str(object) in UTF-8, whatever it holds and whatever its __str__ does. Leaves no exception set.
+std::string describe(PyObject* object);
 inline py::object bytes_of(std::string_view text) {
   return steal(PyBytes_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));
 }
@@ -72,7 +75,9 @@ struct Names {
   Name pathsend{"http.response.pathsend"}, zerocopysend{"http.response.zerocopysend"};
   // names of methods and keyword arguments
   Name call_soon{"call_soon"}, context{"context"}, loop{"loop"}, name{"name"}, eager_start{"eager_start"}, throw_{"throw"};
-  Name close{"close"}, cancel{"cancel"};
+  Name close{"close"}, cancel{"cancel"}, expire{"expire"};
+  // of connectrpc's RequestContext; None until the handler asks for them
+  Name response_headers_{"_response_headers"}, response_trailers_{"_response_trailers"};
 };
 
 struct Border {
@@ -81,6 +86,7 @@ struct Border {
   PyTypeObject* waiter_type;
   PyTypeObject* cycle_type;
   PyTypeObject* call_soon_type;
+  PyTypeObject* rpc_call_type;
   py::object task_type;            // asyncio.Task
   py::object cancelled_error;      // asyncio.CancelledError
   py::object invalid_state_error;  // asyncio.InvalidStateError

@@ -10,6 +10,7 @@
 #include "net/tls.h"
 #include "py/asgi.h"
 #include "py/border.h"
+#include "py/native_rpc.h"
 #include "py/options.h"
 
 namespace tricorn {
@@ -24,6 +25,16 @@ template <class T>
 T unwrap(Result<T> result) {
   if (!result) raise(result.error());
   if constexpr (!std::is_void_v<T>) return std::move(*result);
+}
+
+// Not py::gil_scoped_release: at the interpreter's exit a daemon thread ends inside PyEval_RestoreThread, and may not
+// do so in a destructor.
+template <class Body>
+bool without_gil(Body&& body) {
+  PyThreadState* state = PyEval_SaveThread();
+  const bool result = body();
+  PyEval_RestoreThread(state);
+  return result;
 }
 
 // net/'s Loop with the GIL's rules: released around flush and uv_run, held for dispatch.
@@ -44,9 +55,8 @@ class PyLoop {
   void watch(int fd) { unwrap(loop_->watch(fd)); }
   bool ready() const { return loop_->ready() || !graveyard_.empty(); }
   bool poll(std::optional<double> timeout) {
-    const bool waiting = !graveyard_.empty();
-    const py::gil_scoped_release released;
-    return loop_->poll(waiting ? std::optional{0.0} : timeout);
+    if (!graveyard_.empty()) timeout = 0.0;
+    return without_gil([&] { return loop_->poll(timeout); });
   }
   void dispatch() {
     graveyard_.clear();
@@ -55,10 +65,7 @@ class PyLoop {
   std::optional<double> turn() {
     poll(0.0);
     dispatch();
-    {
-      const py::gil_scoped_release released;
-      loop_->flush();
-    }
+    without_gil([&] { return loop_->flush(), true; });
     return ready() ? std::optional{0.0} : loop_->next_timeout();
   }
   py::object on_dirty() const { return on_dirty_; }
@@ -90,14 +97,15 @@ class PyServer {
            py::dict state)
       : loop_object_(loop),
         loop_(loop.cast<PyLoop&>()),
-        app_(std::move(app), event_loop, std::move(state), hooks, options.root_path, loop_.graveyard(),
-             loop_.tasks(event_loop), [this] { loop_.loop().touched(); }),
+        bridge_(event_loop, hooks, loop_.graveyard(), loop_.tasks(event_loop), [this] { loop_.loop().touched(); }),
+        app_(bridge_, std::move(app), std::move(state), options.root_path),
+        rpc_(bridge_, app_),
         server_(loop_.loop(), app_, options.limits) {
     Host& host = server_.host();
     host.server_header = options.server_header;
     host.date_header = options.date_header;
     host.headers = options.headers;
-    server_.on_notice([this](const Notice& notice) { app_.log(static_cast<Level>(notice.level), notice.text); });
+    server_.on_notice([this](const Notice& notice) { bridge_.log(static_cast<Level>(notice.level), notice.text); });
     if (!hooks.drained.is_none()) server_.on_drained([drained = hooks.drained] { PyLoop::call(drained); });
   }
   ~PyServer() { close(); }
@@ -111,20 +119,30 @@ class PyServer {
     if (context) contexts_.append(tls);
     loop_.loop().touched();
   }
+  // Before listen(): these methods are answered by the core, the rest by the application.
+  void add_routes(const std::vector<RpcRoute>& routes) {
+    for (const RpcRoute& route : routes) {
+      rpc_.add(route);
+      server_.router().add(route.path, rpc_);
+    }
+  }
   void stop_listening() { server_.stop_listening(); }
   void drain() {
     server_.drain();
     loop_.loop().touched();
   }
   void disconnect() {
-    app_.disconnect();
+    bridge_.disconnect();
     loop_.loop().touched();
   }
-  std::size_t cancel() { return app_.cancel(); }
+  std::size_t cancel() { return bridge_.cancel(); }
   void close() {
     server_.on_drained({});
     server_.close();
-    app_.abandon();
+    bridge_.abandon();
+    if (server_.requests() > 0) return;  // closed from inside a handler
+    app_.release();
+    bridge_.release();
   }
   std::uint64_t connections() const { return server_.connections(); }
   std::uint64_t requests() const { return server_.requests(); }
@@ -134,7 +152,9 @@ class PyServer {
   py::object loop_object_;  // outlives the server on it
   PyLoop& loop_;
   py::list contexts_;  // TLS contexts in use
+  Bridge bridge_;
   AsgiApp app_;
+  RpcApp rpc_;
   Server server_;
 };
 
@@ -182,12 +202,37 @@ void define_settings(py::module_& module) {
            py::arg("alpn") = std::vector<std::string>{"h2", "http/1.1"});
 }
 
+RpcRoute make_route(std::string path, py::object function, py::object context_type, py::dict context_template,
+                    py::object failed, py::object settle, py::object error,
+                    std::vector<std::tuple<std::string, py::object, py::object>> codecs,
+                    std::vector<std::string> encodings, std::optional<std::uint64_t> read_max) {
+  RpcRoute route{.path = std::move(path),
+                 .function = std::move(function),
+                 .context_type = std::move(context_type),
+                 .context_template = std::move(context_template),
+                 .failed = std::move(failed),
+                 .settle = std::move(settle),
+                 .error = std::move(error),
+                 .codecs = {},
+                 .codec_names = {},
+                 .encodings = std::move(encodings),
+                 .read_max = read_max};
+  for (auto& [name, decode, encode] : codecs) route.codecs.push_back({name, decode, encode});
+  return route;
+}
+
 void define_server(py::module_& module) {
+  py::class_<RpcRoute>(module, "RpcRoute")
+      .def(py::init(&make_route), py::kw_only(), py::arg("path"), py::arg("function"), py::arg("context_type"),
+           py::arg("context_template"), py::arg("failed"), py::arg("settle"), py::arg("error"), py::arg("codecs"),
+           py::arg("encodings"), py::arg("read_max"))
+      .def_readonly("path", &RpcRoute::path);
   py::class_<PyServer>(module, "Server")
       .def(py::init<py::object, py::object, py::object, const Options&, const Hooks&, py::dict>(), py::arg("loop"),
            py::arg("event_loop"), py::arg("app"), py::kw_only(), py::arg("options"), py::arg("hooks"), py::arg("state"))
       .def("listen", &PyServer::listen, py::arg("fd"), py::kw_only(),
            py::arg("protocols") = std::vector<std::string>{"h1", "h2"}, py::arg("tls") = py::none())
+      .def("add_routes", &PyServer::add_routes, py::arg("routes"))
       .def("stop_listening", &PyServer::stop_listening)
       .def("drain", &PyServer::drain)
       .def("disconnect", &PyServer::disconnect)

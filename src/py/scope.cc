@@ -62,8 +62,10 @@ py::object header_list(const Headers& headers) {
 
 py::object address(std::string_view host, int port) {
   if (host.empty()) return py::none();
+  // A Unix socket's path need not be UTF-8.
+  const py::object name = steal(PyUnicode_DecodeFSDefaultAndSize(host.data(), static_cast<Py_ssize_t>(host.size())));
   const py::object number = port < 0 ? py::object(py::none()) : steal(PyLong_FromLong(port));
-  return steal(PyTuple_Pack(2, text_of(host).ptr(), number.ptr()));
+  return name && number ? steal(PyTuple_Pack(2, name.ptr(), number.ptr())) : py::object{};
 }
 
 bool set(PyObject* dict, const Name& name, const py::object& value) {

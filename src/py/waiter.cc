@@ -81,7 +81,10 @@ PyObject* remove_done_callback(PyObject* self, PyObject* callback) {
   Waiter& waiter = as_waiter(self);
   const int same = waiter.callback ? PyObject_RichCompareBool(waiter.callback, callback, Py_EQ) : 0;
   if (same < 0) return nullptr;
-  if (same) Py_CLEAR(waiter.callback);
+  if (same) {
+    Py_CLEAR(waiter.callback);
+    Py_CLEAR(waiter.context);
+  }
   return PyLong_FromLong(same);
 }
 
@@ -184,6 +187,8 @@ PyObject* new_waiter(PyObject* event_loop) {
   waiter.stage = Stage::pending;
   return self;
 }
+
+bool is_pending(PyObject* self) { return as_waiter(self).stage == Stage::pending; }
 
 void resolve_now(PyObject* self) {
   Waiter& waiter = as_waiter(self);

@@ -10,6 +10,7 @@ PyTypeObject* make_waiter_type();
 
 // A pending waiter (new reference), already marked as being yielded to a Task. Null with an exception set.
 PyObject* new_waiter(PyObject* event_loop);
+bool is_pending(PyObject* waiter);
 // Wakes the task now. Only where no task is running: in dispatch. A cancelled waiter is left alone.
 void resolve_now(PyObject* waiter);
 // Wakes the task in the next iteration of the event loop; from anywhere on the loop thread.

@@ -53,8 +53,9 @@ async def busy_callbacks_starve_nobody() -> None:
         while not stop.is_set():  # noqa: ASYNC110 that is the point
             await asyncio.sleep(0)
 
-    async def connect(*_: object) -> None:
+    async def connect(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         stop.set()
+        writer.close()
 
     spinning = asyncio.create_task(spin())
     server = await asyncio.start_server(connect, "127.0.0.1", 0)

@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import Serve
 from tests.support.certificates import Certificates
-from tests.support.serving import GUARD, Served
+from tests.support.serving import GUARD, Served, foreign_environment
 
 DATA = os.urandom(300_000)
 
@@ -23,7 +23,9 @@ def server(serve_module: Serve, certs: Certificates) -> Served:
 
 
 def run(*command: object, stdin: bytes = b"") -> bytes:
-    done = subprocess.run([*map(str, command)], input=stdin, capture_output=True, check=False, timeout=GUARD)
+    done = subprocess.run(
+        [*map(str, command)], env=foreign_environment(), input=stdin, capture_output=True, check=False, timeout=GUARD
+    )
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout
 
@@ -106,8 +108,6 @@ def test_nghttp(server: Served, tmp_path: Path, scheme: str) -> None:
 @pytest.mark.parametrize(("scheme", "version"), [("http", b"HTTP/1.1"), ("https", b"HTTP/2.0")])
 def test_go(server: Served, certs: Certificates, scheme: str, version: bytes) -> None:
     source = Path(__file__).with_name("go_client") / "main.go"
-    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-    done = subprocess.run(
-        ["go", "run", source, server.url_of(scheme), certs.ca], env=environment, capture_output=True, check=False
-    )
+    command = ["go", "run", source, server.url_of(scheme), certs.ca]
+    done = subprocess.run(command, env=foreign_environment(), capture_output=True, check=False)
     assert done.stdout.strip() == version, done.stderr.decode()

@@ -135,6 +135,7 @@ def test_connections_over_the_limit_wait_while_none_is_idle(serve: Serve) -> Non
         assert second.chunk() == b"x"
 
 
+@pytest.mark.timing  # not timing, but a sanitizer needs descriptors too
 def test_server_without_descriptors_left_serves_on_when_some_are_free(serve: Serve) -> None:
     server = serve("scarce", limit_connections=1000)
     with raw.connect(server) as busy:

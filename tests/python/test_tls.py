@@ -15,7 +15,7 @@ from tests.conftest import Serve
 from tests.support import raw
 from tests.support.certificates import Certificates, openssl
 from tests.support.raw import dial
-from tests.support.serving import Served
+from tests.support.serving import Served, foreign_environment
 
 T = TypeVar("T")
 
@@ -232,6 +232,8 @@ def test_end_of_a_connection_is_announced(server: Served, certs: Certificates) -
 
 def test_renegotiation_is_refused(server: Served) -> None:
     command = ["openssl", "s_client", "-connect", f"127.0.0.1:{server.port}", "-tls1_2", "-legacy_server_connect"]
-    done = subprocess.run(command, input=b"R\n", capture_output=True, check=False, timeout=60)
+    done = subprocess.run(
+        command, env=foreign_environment(), input=b"R\n", capture_output=True, check=False, timeout=60
+    )
     assert b"RENEGOTIATING" in done.stdout + done.stderr
     assert done.returncode != 0 or b"no_renegotiation" in (done.stdout + done.stderr).lower()

@@ -5,7 +5,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.serving import ROOT
+from tests.support.serving import ROOT, foreign_environment
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,13 @@ class Certificates:
 
 
 def make(folder: Path) -> Certificates:
-    subprocess.run([ROOT / "certs/make_certs.sh", folder], check=True, capture_output=True)
+    subprocess.run([ROOT / "certs/make_certs.sh", folder], env=foreign_environment(), check=True, capture_output=True)
     return Certificates(folder)
 
 
 def openssl(*arguments: object, stdin: bytes = b"") -> bytes:
     """Runs openssl; gives its output."""
     command = ["openssl", *map(str, arguments)]
-    done = subprocess.run(command, input=stdin, capture_output=True, check=False, timeout=60)
+    done = subprocess.run(command, env=foreign_environment(), input=stdin, capture_output=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout

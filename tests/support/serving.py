@@ -132,6 +132,11 @@ def environment(extra: dict[str, str] | None = None) -> dict[str, str]:
     return kept | {"PYTHONDONTWRITEBYTECODE": "1"} | (extra or {})
 
 
+def foreign_environment() -> dict[str, str]:
+    """For programs that are not ours: the sanitizer's library, which the server may need, is not for them."""
+    return {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+
+
 def start(
     app: str,
     folder: Path,

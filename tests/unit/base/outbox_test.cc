@@ -130,6 +130,22 @@ TEST(Outbox, ShowsNothingWhenAFileIsShorterThanPromised) {
   EXPECT_EQ(box.size(), 2u);
 }
 
+TEST(Outbox, TellsHowMuchIsInMemoryAndReadsALeadingFile) {
+  Outbox box;
+  EXPECT_EQ(box.load(100), 0u);
+  box.append("<");
+  box.append_file(file_with("0123456789"), 0, 12);
+  EXPECT_EQ(box.load(100), 1u);  // up to the file
+  EXPECT_EQ(box.load(0), 0u);
+  box.consume(1);
+  EXPECT_EQ(box.load(4), 4u);
+  EXPECT_EQ(box.size(), 12u);
+  EXPECT_EQ(box.load(100), 10u);
+  box.consume(10);
+  EXPECT_EQ(box.load(100), 0u);  // the file is shorter than promised
+  EXPECT_EQ(box.size(), 2u);
+}
+
 TEST(Outbox, ReleasesEverythingWhenCleared) {
   int released = 0;
   Outbox box;

@@ -531,6 +531,40 @@ TEST_F(Http1, AnswersEveryPipelinedRequestAfterAHalfClose) {
   EXPECT_TRUE(session().finished());
 }
 
+TEST_F(Http1, TellsOfAHalfCloseBehindOctetsThatAreNotRead) {
+  hold();
+  world.limits.read_buffer = 100;
+  world.feed(k_get + post(std::string(200, 'x')));
+  ASSERT_FALSE(session().reading());
+  session().eof_ahead();
+  world.settle();
+  EXPECT_TRUE(call().input_ended);
+  LambdaApp::reply(call(), 200, "");
+  world.settle();
+  ASSERT_EQ(world.app.calls.size(), 2u);  // the octets behind it still count, and it hears of the end as well
+  EXPECT_EQ(call(1).body.size(), 200u);
+  EXPECT_TRUE(call(1).body_ended);
+  EXPECT_TRUE(call(1).input_ended);
+  EXPECT_TRUE(session().reading());
+  EXPECT_FALSE(session().finished());
+}
+
+TEST_F(Http1, ABodyThatIsNotReadYetMayStillComeWholeAfterAHalfClose) {
+  hold();
+  world.app.take = false;
+  world.limits.read_buffer = 4;
+  world.feed("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\n01234");
+  ASSERT_FALSE(session().reading());
+  session().eof_ahead();
+  world.settle();
+  EXPECT_FALSE(call().input_ended);
+  exchange().take(5);
+  world.feed("56789");
+  EXPECT_TRUE(call().body_ended);
+  EXPECT_TRUE(call().input_ended);
+  EXPECT_EQ(exchange().body(), "56789");
+}
+
 TEST_F(Http1, NeverShowsACutBodyAsComplete) {
   const std::string bytes = post("hello");
   for (std::size_t size = 1; size < bytes.size(); ++size) {

@@ -1,5 +1,7 @@
 // HTTP/2 flow control, floods, clocks and the ways a connection ends.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "http/http2_session.h"
 #include "http2_client.h"
@@ -20,6 +22,12 @@ void serve_big(Seen& seen, Events) {
   }
   if (seen.body.size() < 64 || seen.exchange->send_state() == Send::done) return;
   (void)seen.exchange->finish();
+}
+
+Ref<File> file_with(std::string_view content) {
+  const int fd = ::memfd_create("file", MFD_CLOEXEC);
+  EXPECT_EQ(::write(fd, content.data(), content.size()), static_cast<ssize_t>(content.size()));
+  return make_ref<File>(fd, content.size());
 }
 
 struct Http2Flow : ::testing::Test {
@@ -56,6 +64,140 @@ TEST_F(Http2Flow, AStalledStreamDoesNotStallItsNeighbours) {
   world.exchange(post(5) + data(5, "hello", k_end_stream));
   EXPECT_EQ(reply(5).body, "hello");
   EXPECT_FALSE(reply(1).ended);
+}
+
+// --- after a half-close no window opens any more ---
+
+TEST_F(Http2Flow, EndsAStreamThatWaitsForItsWindowWhenThePeerHasLeft) {
+  world.exchange(hello() + window_update(0, 1 << 24) + get(1, "/big") + get(3));
+  ASSERT_FALSE(world.app.calls[0]->exchange->writable());
+  world.session->eof();
+  world.settled();
+  EXPECT_TRUE(world.app.calls[0]->gone);
+  EXPECT_EQ(reply(1).reset, Http2Error::cancel);
+  EXPECT_TRUE(reply(3).ended);
+  EXPECT_TRUE(world.session->finished());
+}
+
+TEST_F(Http2Flow, EndsAStreamThatWaitsForTheConnectionsWindowWhenThePeerHasLeft) {
+  world.exchange(hello() + get(1, "/big") + window_update(1, 1 << 24));
+  ASSERT_EQ(reply(1).body.size(), 65'535u);
+  world.session->eof();
+  world.settled();
+  EXPECT_TRUE(world.app.calls[0]->gone);
+  EXPECT_TRUE(world.session->finished());
+}
+
+TEST_F(Http2Flow, AnAnswerThatFillsItsWindowAfterAHalfCloseEndsThen) {
+  world.app.answer = nullptr;
+  world.exchange(hello() + get(1) + get(3));
+  world.session->eof();
+  world.settled();
+  world.app.answer = serve_big;
+  world.app.calls[0]->target = "/big";
+  world.app.calls[0]->exchange->signal(Event::writable);
+  world.settled();
+  EXPECT_EQ(reply(1).body.size(), 65'535u);  // all that the peer has room for
+  EXPECT_EQ(reply(1).reset, Http2Error::cancel);
+  EXPECT_TRUE(world.app.calls[0]->gone);
+  EXPECT_FALSE(world.session->finished());
+  LambdaApp::reply(*world.app.calls[1], 204, "");  // needs no window
+  world.settled();
+  EXPECT_EQ(reply(3).status, 204);
+  EXPECT_TRUE(reply(3).ended);
+  EXPECT_TRUE(world.session->finished());
+}
+
+TEST_F(Http2Flow, AnEndThatFindsNoWindowAfterAHalfCloseIsNotWaitedFor) {
+  world.app.answer = nullptr;
+  world.exchange(hello() + get(1));
+  Exchange& exchange = *world.app.calls[0]->exchange;
+  ASSERT_TRUE(exchange.respond({}));
+  ASSERT_TRUE(exchange.write(std::string(65'535, 'x')));
+  world.settled();
+  world.session->eof();
+  EXPECT_FALSE(exchange.gone());  // nothing waits yet
+  (void)exchange.finish();
+  world.settled();
+  EXPECT_TRUE(reply(1).ended || reply(1).reset);
+  LambdaApp::leave(*world.app.calls[0]);
+  EXPECT_TRUE(world.session->finished());
+}
+
+TEST_F(Http2Flow, AnswersThatHaveRoomAreSentWholeAfterAHalfClose) {
+  world.exchange(hello() + window_update(0, 1 << 24) + settings({{4, 1 << 24}}));
+  world.app.answer = nullptr;
+  world.exchange(get(1) + get(3));
+  world.session->eof();
+  world.settled();
+  world.app.answer = serve_big;
+  for (auto& seen : world.app.calls) {
+    seen->target = "/big";
+    seen->exchange->signal(Event::writable);
+  }
+  world.settled();
+  for (std::uint32_t id : {1u, 3u}) {
+    EXPECT_EQ(reply(id).body.size(), 1'048'576u);
+    EXPECT_TRUE(reply(id).ended);
+  }
+}
+
+TEST_F(Http2Flow, AHalfClosedPeerOwesNoAcknowledgement) {
+  world.app.answer = nullptr;
+  world.exchange(std::string{k_preface} + settings() + get(1));
+  world.session->eof();
+  EXPECT_TRUE(world.tick_after(world.limits.timeout_h2_settings + 1));
+  EXPECT_TRUE(world.answers.goaways.empty());
+  LambdaApp::reply(*world.app.calls[0], 200, "late");
+  EXPECT_EQ(world.settled().replies.at(1).body, "late");
+}
+
+TEST_F(Http2Flow, TellsOfAHalfCloseBehindOctetsThatAreNotRead) {
+  world.app.answer = nullptr;
+  world.exchange(hello() + get(1) + post(3));
+  world.session->eof_ahead();
+  world.settled();
+  EXPECT_TRUE(world.app.calls[0]->input_ended);
+  EXPECT_FALSE(world.app.calls[1]->input_ended);  // its body may be among them
+}
+
+// --- files ---
+
+TEST_F(Http2Flow, AFileThatFallsShortCostsItsStreamOnly) {
+  world.app.answer = [&](Seen& seen, Events) {
+    if (seen.target != "/file" || !seen.exchange || seen.gone) return LambdaApp::echo(seen);
+    if (seen.exchange->send_state() != Send::idle) return;
+    (void)seen.exchange->respond({});
+    (void)seen.exchange->write("head,");
+    (void)seen.exchange->write_file(file_with(std::string(100'000, 'f')), 0, 2'000'000);
+    (void)seen.exchange->finish();
+  };
+  world.exchange(hello() + window_update(0, 1 << 24) + settings({{4, 1 << 24}}));
+  world.exchange(get(1, "/file") + post(3) + data(3, "hello", k_end_stream));
+  EXPECT_EQ(reply(1).body.size(), 100'005u);
+  EXPECT_TRUE(reply(1).body.starts_with("head,fff"));
+  EXPECT_EQ(reply(1).reset, Http2Error::internal_error);
+  EXPECT_FALSE(reply(1).ended);
+  EXPECT_TRUE(world.app.calls[0]->gone);
+  EXPECT_EQ(reply(3).body, "hello");
+  ASSERT_EQ(world.host.notices.size(), 1u);
+  EXPECT_EQ(world.host.notices[0].text, "a file ended before what was promised of it");
+  EXPECT_EQ(world.exchange(get(5)).replies.at(5).status, 200);
+}
+
+TEST_F(Http2Flow, AFileIsSentWhole) {
+  std::string content;
+  while (content.size() < 300'000) content += std::to_string(content.size());
+  world.app.answer = [&](Seen& seen, Events) {
+    if (!seen.exchange || seen.exchange->send_state() != Send::idle) return;
+    (void)seen.exchange->respond({});
+    (void)seen.exchange->write_file(file_with(content), 0, content.size());
+    (void)seen.exchange->write("tail");
+    (void)seen.exchange->finish();
+  };
+  world.exchange(hello() + window_update(0, 1 << 24) + settings({{4, 1 << 24}}) + get(1));
+  EXPECT_EQ(reply(1).body, content + "tail");
+  EXPECT_TRUE(reply(1).ended);
 }
 
 TEST_F(Http2Flow, StreamsTakeTurns) {

@@ -188,6 +188,95 @@ TEST(Connection, APausedHalfCloseDoesNotSpinAndTheRestArrives) {
   EXPECT_TRUE(rig.until([&] { return rig.call().exchange->body_ended(); }));
 }
 
+// A long poll with more pipelined behind it than is read ahead.
+struct LongPoll {
+  Rig rig;
+  Client client = rig.connect();
+  LongPoll() {
+    rig.app.answer = nullptr;
+    client.send(get());
+    EXPECT_TRUE(rig.until([&] { return !rig.app.calls.empty(); }, 1));
+    for (int i = 0; i < 3; ++i) client.send("GET / HTTP/1.1\r\nhost: a\r\nx: " + big(30'000) + "\r\n\r\n");
+    rig.for_a_while(0.05);
+  }
+  bool told() {
+    return rig.until([&] { return rig.call().input_ended || rig.call().gone; }, 1);
+  }
+  bool ends() {
+    return rig.until([&] { return rig.call().gone && rig.server->connections() == 0; }, 1);
+  }
+};
+
+TEST(Connection, ALongPollHearsOfACloseBehindPipelinedRequests) {
+  LongPoll poll;
+  poll.client.half_close();
+  EXPECT_TRUE(poll.told());
+  EXPECT_FALSE(poll.rig.call().gone);
+  poll.rig.app.answer = [](Seen& seen, Events) { LambdaApp::echo(seen); };
+  LambdaApp::reply(poll.rig.call(), 200, "first");
+  EXPECT_TRUE(poll.rig.until([&] { return poll.client.done(); }, 1));
+  EXPECT_EQ(poll.rig.app.calls.size(), 4u);  // those behind it are answered all the same
+}
+
+TEST(Connection, AResetAfterAHalfCloseIsNoticedBehindPipelinedRequests) {
+  LongPoll poll;
+  poll.client.half_close();
+  EXPECT_TRUE(poll.told());
+  poll.client.abort();
+  EXPECT_TRUE(poll.ends());
+}
+
+TEST(Connection, AResetAfterAHalfCloseIsNoticedWhileNothingIsWatchedFor) {
+  for (const std::string& request : {get(), http2_get()}) {
+    Rig rig;
+    rig.app.answer = nullptr;
+    Client client = rig.connect();
+    client.send(request);
+    client.half_close();
+    ASSERT_TRUE(rig.until([&] { return !rig.app.calls.empty() && rig.call().input_ended; }, 1));
+    rig.for_a_while(0.02);
+    EXPECT_FALSE(rig.call().gone);
+    client.abort();
+    EXPECT_TRUE(rig.until([&] { return rig.call().gone && rig.server->connections() == 0; }, 1));
+  }
+}
+
+TEST(Connection, AUnixPeerThatHasClosedIsGone) {
+  const Folder folder;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  folder.path("socket").copy(address.sun_path, sizeof address.sun_path - 1);
+  Rig rig;
+  rig.app.answer = nullptr;
+  const Fd listener = listening(address);
+  ASSERT_TRUE(rig.server->listen(listener));
+  Client client{listener};
+  client.send(get());
+  ASSERT_TRUE(rig.until([&] { return !rig.app.calls.empty(); }, 1));
+  client.half_close();
+  rig.for_a_while(0.4);
+  EXPECT_TRUE(rig.call().input_ended);
+  EXPECT_FALSE(rig.call().gone);
+  client.fd.close();
+  EXPECT_TRUE(rig.until([&] { return rig.call().gone; }, 1));
+}
+
+TEST(Connection, AnHttp2SenderThatWaitsForAWindowHearsOfAClose) {
+  Rig rig;
+  rig.app.answer = [](Seen& seen, Events) {
+    if (seen.gone) return;
+    if (seen.exchange->send_state() == Send::idle) (void)seen.exchange->respond({});
+    while (seen.exchange->writable()) (void)seen.exchange->write(big(10'000));
+  };
+  Client client = rig.connect();
+  client.send(http2_get());
+  ASSERT_TRUE(rig.until([&] { return client.receive(), client.in.size() > 65'535; }, 1));
+  rig.for_a_while(0.02);
+  ASSERT_FALSE(rig.call().gone);
+  client.fd.close();
+  EXPECT_TRUE(rig.until([&] { return rig.call().gone && rig.server->connections() == 0; }, 1));
+}
+
 TEST(Connection, ManyAbruptEndsLeaveNothingBehind) {
   Rig rig;
   for (int i = 0; i < 200; ++i) {

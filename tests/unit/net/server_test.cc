@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <stdexcept>
+
 #include "net/rig.h"
 
 namespace tricorn::testing {
@@ -38,6 +40,31 @@ TEST(Server, AnswersPipelinedRequestsInOrder) {
     at = client.in.find("<" + std::to_string(i) + ">", at);
     ASSERT_NE(at, std::string::npos) << i;
   }
+}
+
+TEST(Server, AnExceptionOutOfAnAppCostsNoOtherRequest) {
+  Rig rig;
+  bool thrown = false;
+  rig.app.answer = [&](Seen& seen, Events) {
+    if (!std::exchange(thrown, true)) throw std::runtime_error{"against the contract"};
+    LambdaApp::echo(seen);
+  };
+  std::vector<Client> clients;
+  for (int i = 0; i < 10; ++i) clients.push_back(rig.connect());
+  for (Client& client : clients) client.send(get());
+  rig.loop->poll(0.1);
+  while (!thrown) {
+    try {
+      rig.turn(0.01);
+    } catch (const std::runtime_error&) {
+    }
+  }
+  const auto answered = [&] {
+    std::size_t n = 0;
+    for (Client& client : clients) n += client.has("200 OK");
+    return n;
+  };
+  EXPECT_TRUE(rig.until([&] { return answered() == 9; }, 1)) << answered();
 }
 
 TEST(Server, ServesManyConnectionsAtOnce) {
