@@ -125,6 +125,33 @@ class Hooks:
         `drained()`: after `Server.drain()`, the last connection and the last request ended.
         """
 
+class RpcRoute:
+    """A unary RPC method that the core answers itself. Made by tricorn.connect, which says what each part does."""
+
+    def __init__(
+        self,
+        *,
+        path: str,
+        function: Callable[[Any, Any], Awaitable[Any]],
+        context_type: type[Any],
+        context_template: dict[str, Any],
+        failed: Callable[..., tuple[int, list[tuple[bytes, bytes]], bytes, list[tuple[bytes, bytes]]]],
+        settle: Callable[[BaseException, bool, bool, bool], tuple[Exception, BaseException | None]],
+        error: Callable[[str, str], Exception],
+        codecs: list[tuple[str, Callable[[bytes], Any], Callable[[Any], bytes]]],
+        encodings: list[str],
+        read_max: int | None,
+    ) -> None:
+        """`function(message, context)`: the handler.
+
+        A context is a `context_type` whose `__dict__` is a copy of `context_template` with `_source` (and, with a
+        deadline, `_end_time`) set. `settle(exception, expired, left, entered)`: the error for the client, and what is logged.
+        `failed(kind, codec, encoding, error, context)`: status, headers, body and trailers of an error's answer.
+        `error(code, message)`: an error that the core has found. `codecs`: name, decode, encode.
+        """
+    @property
+    def path(self) -> str: ...
+
 class Server:
     """Listeners, connections and requests in flight of one application on one `Loop`."""
 
@@ -144,6 +171,8 @@ class Server:
 
         Raises OSError.
         """
+    def add_routes(self, routes: list[RpcRoute]) -> None:
+        """Before `listen`: these methods are answered by the core, everything else by the application."""
     def stop_listening(self) -> None: ...
     def drain(self) -> None:
         """Idle connections close, busy ones close after their response; HTTP/2 sends GOAWAY. Idempotent."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tricorn.logging import LOG_LEVELS
-from tricorn.settings import TLS_VERSIONS
+from tricorn.settings import RPC, TLS_VERSIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,11 @@ APPLICATION = (
     Flag("interface", "Calling convention of the application.", choices=("auto", "asgi3", "asgi2")),
     Flag("lifespan", "Whether the application takes part in start-up and shutdown.", choices=("auto", "on", "off")),
     Flag("loop", "Event loop: auto or asyncio (asyncio on libuv), uvloop, none, or module:factory.", metavar="NAME"),
+    Flag(
+        "rpc",
+        "Who answers a connectrpc application's unary calls: the server where it can, or asgi: it alone.",
+        choices=RPC,
+    ),
     Flag("root_path", "Path under which a proxy has mounted the application.", metavar="PATH"),
 )
 LOGGING = (

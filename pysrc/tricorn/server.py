@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine, Generator, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from tricorn import _core, loops, settings, sockets
+from tricorn import _core, connect, loops, settings, sockets
 from tricorn.config import Config
 from tricorn.errors import STARTUP_FAILURE, StartupError
 from tricorn.listeners import Listener, open_listeners
@@ -157,6 +157,7 @@ class Server:
             hooks=self._hooks(),
             state=self.lifespan.state,
         )
+        self._add_routes(core)
         self.server_state.core = core
         self.server_state.default_headers = self.config.encoded_headers
         self._stopping = Stopping(core, self._attachment, forced=lambda: self.force_exit or self._hurry)
@@ -164,6 +165,16 @@ class Server:
             for sock in server.sockets:
                 core.listen(sock.fileno(), protocols=list(prepared.protocols), tls=prepared.tls if server.tls else None)
         self._attachment.wake()
+
+    def _add_routes(self, core: _core.Server) -> None:
+        if self.config.rpc == "asgi":
+            return
+        routes, why_not = connect.native_routes(self.config.loaded_app, root_path=self.config.root_path)
+        core.add_routes(routes)
+        if routes:
+            logger.info("Native RPC for %d method%s", len(routes), "s" if len(routes) > 1 else "")
+        elif why_not:
+            logger.info("The application answers its RPCs itself: %s", why_not)
 
     def _hooks(self) -> _core.Hooks:
         trusted = TrustedHosts(self.config.forwarded_allow_ips or ())

@@ -70,6 +70,7 @@ WITHOUT_EFFECT = (
 """uvicorn's options that are accepted and, in this version, change nothing."""
 
 ALPN = {"h2": "h2", "h1": "http/1.1"}
+RPC = ("auto", "asgi")
 TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
 MAX_CONNECTIONS = 10_000
 DESCRIPTORS_FOR_CONNECTIONS = 0.8
@@ -96,6 +97,8 @@ def derive(config: "Config") -> Settings:
         raise StartupError("ssl_context_factory is not supported yet; give ssl_certfile and ssl_keyfile.")
     if config.interface not in ("auto", "asgi3", "asgi2"):
         raise StartupError(f"interface {config.interface!r} is not supported: it is auto, asgi3 or asgi2.")
+    if config.rpc not in RPC:
+        raise StartupError(f"rpc {config.rpc!r} is not one of {', '.join(RPC)}.")
     if config.lifespan not in ("auto", "on", "off"):
         raise StartupError(f"lifespan {config.lifespan!r} is not one of auto, on, off.")
     protocols = _protocols(config.protocols)

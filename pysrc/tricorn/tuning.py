@@ -11,6 +11,7 @@ class Tuning:
     bind: Sequence[str] | str = ()
     tls_bind: Sequence[str] | str = ()
     protocols: Sequence[str] | str = "h1,h2"
+    rpc: str = "auto"
     ssl_min_version: str = "TLSv1.2"
 
     timeout_startup: float | None = 60.0
