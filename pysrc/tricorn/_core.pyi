@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from typing import Any, TypeAlias
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-ASGIApp = Callable[[Scope, Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]], Awaitable[None]]
+Scope: TypeAlias = MutableMapping[str, Any]
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+ASGIApp: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 class Loop:
     """One libuv loop. Not thread-safe except for `wake`; one per event loop.
@@ -18,7 +20,7 @@ class Loop:
     def __init__(self) -> None: ...
     @property
     def backend_fd(self) -> int:
-        """libuv's own epoll or kqueue descriptor: readable when libuv has work."""
+        """Libuv's own epoll or kqueue descriptor: readable when libuv has work."""
     def watch(self, fd: int) -> None:
         """Watch the stock selector's descriptor, so that `poll` also wakes for it. Once. Raises OSError."""
     def poll(self, timeout: float | None) -> bool:
@@ -120,7 +122,9 @@ class Hooks:
         forwarded: Callable[[Scope], None] | None = None,
         drained: Callable[[], None] | None = None,
     ) -> None:
-        """`access(scope, status)`: a response starts. `log(level, message, exception)`: a line for the error log.
+        """Each may raise: that is reported and changes nothing else.
+
+        `access(scope, status)`: a response starts. `log(level, message, exception)`: a line for the error log.
         `forwarded(scope)`: rewrites client and scheme; called only when X-Forwarded-For or -Proto is present.
         `drained()`: after `Server.drain()`, the last connection and the last request ended.
         """
@@ -145,7 +149,8 @@ class RpcRoute:
         """`function(message, context)`: the handler.
 
         A context is a `context_type` whose `__dict__` is a copy of `context_template` with `_source` (and, with a
-        deadline, `_end_time`) set. `settle(exception, expired, left, entered)`: the error for the client, and what is logged.
+        deadline, `_end_time`) set.
+        `settle(exception, expired, left, entered)`: the error for the client, and what is logged.
         `failed(kind, codec, encoding, error, context)`: status, headers, body and trailers of an error's answer.
         `error(code, message)`: an error that the core has found. `codecs`: name, decode, encode.
         """
@@ -177,7 +182,7 @@ class Server:
     def drain(self) -> None:
         """Idle connections close, busy ones close after their response; HTTP/2 sends GOAWAY. Idempotent."""
     def disconnect(self) -> None:
-        """Every pending `receive()` of a request in flight gets `http.disconnect` (input ended; answers still go out)."""
+        """Every pending `receive()` of a request in flight gets `http.disconnect`; answers still go out."""
     def cancel(self) -> int:
         """Cancel the task of every request in flight. Returns how many."""
     def close(self) -> None:
