@@ -1,5 +1,5 @@
 // An intrusive doubly linked list. An item is in at most one list per hook and leaves it when destroyed.
-// The list owns nothing. Ready, dirty, open and closing lists are made of this.
+// The list owns nothing. Ready, dirty, open and running lists are made of this.
 #pragma once
 
 #include <cstddef>

@@ -62,8 +62,7 @@ void Outbox::append_file(Ref<File> file, std::uint64_t offset, std::uint64_t siz
   if (size == 0) return;
   size_ += size;
   const FileRange range{file->fd(), offset, size};
-  segments_.push_back(
-      {.kind = Segment::Kind::file, .bytes = {}, .range = range, .owner = Ref<Block>{file.get()}});
+  segments_.push_back({.kind = Segment::Kind::file, .bytes = {}, .range = range, .owner = Ref<Block>{file.get()}});
 }
 
 void Outbox::clear() {
@@ -102,7 +101,10 @@ void Outbox::move_to(Outbox& to, std::uint64_t size) {
       if (whole) {
         to.segments_.push_back(std::move(first));
       } else {
-        Segment part{.kind = first.kind, .bytes = {}, .view = first.view.substr(0, n), .range = first.range,
+        Segment part{.kind = first.kind,
+                     .bytes = {},
+                     .view = first.view.substr(0, n),
+                     .range = first.range,
                      .owner = first.owner};
         part.range.size = n;
         to.segments_.push_back(std::move(part));

@@ -1,5 +1,4 @@
-// An intrusive, non-atomic reference count, for objects of the loop thread.
-// Whoever may hold one on another thread must give it back through the graveyard.
+// An intrusive, non-atomic reference count, for objects of the loop thread: no other thread may hold one.
 #pragma once
 
 #include <cstdint>

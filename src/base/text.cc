@@ -50,7 +50,8 @@ std::string_view trim(std::string_view text) {
 }
 
 bool is_token(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return k_token[static_cast<unsigned char>(c)]; });
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return k_token[static_cast<unsigned char>(c)]; });
 }
 
 bool is_field_value(std::string_view text) {
@@ -72,7 +73,8 @@ Result<std::uint64_t> parse_number(std::string_view digits, std::uint64_t limit)
   for (char c : digits) {
     if (!is_digit(c)) return fail(Fault::protocol, "not a number");
     const auto digit = static_cast<std::uint64_t>(c - '0');
-    if (n > limit / 10 || (n == limit / 10 && digit > limit % 10)) return fail(Fault::too_large, "number is over the limit");
+    if (n > limit / 10 || (n == limit / 10 && digit > limit % 10))
+      return fail(Fault::too_large, "number is over the limit");
     n = n * 10 + digit;
   }
   return n;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,8 +14,9 @@ bool equals_ignoring_case(std::string_view a, std::string_view b);
 std::string lower(std::string_view text);
 std::string_view trim(std::string_view text);  // optional white space: SP and HTAB (RFC 9110 5.6.3)
 
-bool is_token(std::string_view text);        // RFC 9110 5.6.2, not empty
-bool is_field_value(std::string_view text);  // RFC 9110 5.5: no CR, LF, NUL or other control except HTAB; trimmed or not
+bool is_token(std::string_view text);  // RFC 9110 5.6.2, not empty
+bool is_field_value(
+    std::string_view text);  // RFC 9110 5.5: no CR, LF, NUL or other control except HTAB; trimmed or not
 
 // Calls `visit(token)` for each element of a comma-separated list, trimmed, empty ones left out (RFC 9110 5.6.1).
 template <class Visit>

@@ -102,7 +102,8 @@ Result<void> Exchange::respond(ResponseHead head) {
 Result<bool> Exchange::count(std::uint64_t size) {
   if (auto ok = step(Step::write); !ok) return std::unexpected{ok.error()};
   if (bodiless_) return false;
-  if (declared_ && written_ + size > *declared_) return fail(Fault::value, "Response content longer than Content-Length");
+  if (declared_ && written_ + size > *declared_)
+    return fail(Fault::value, "Response content longer than Content-Length");
   written_ += size;
   return size > 0;
 }

@@ -29,10 +29,10 @@ struct Ready;
 // What an exchange may ask of the session that carries it.
 class Wire {
  public:
-  virtual void wake(Exchange&) = 0;                       // there is output, or the answer is complete
+  virtual void wake(Exchange&) = 0;                        // there is output, or the answer is complete
   virtual void consumed(Exchange&, std::size_t size) = 0;  // body octets were taken: open the window, read on
-  virtual void want_body(Exchange&) = 0;                  // the application waits for the body: 100 Continue if asked
-  virtual void abandon(Exchange&, Fault) = 0;             // the answer cannot be completed: reset or cut it
+  virtual void want_body(Exchange&) = 0;                   // the application waits for the body: 100 Continue if asked
+  virtual void abandon(Exchange&, Fault) = 0;              // the answer cannot be completed: reset or cut it
 
  protected:
   ~Wire() = default;
@@ -68,11 +68,11 @@ static_assert(!next(Send::idle, Step::write) && !next(Send::done, Step::write) &
 
 // Why an exchange is ready. Bits, gathered until the application takes them.
 enum class Event : std::uint8_t {
-  request = 1,        // the head is there
-  body = 2,           // body octets arrived, or the body ended
-  writable = 4,       // unsent output fell below the mark
-  input_ended = 8,    // the peer closed its side, or the server tells its applications to end: http.disconnect
-  gone = 16,          // the wire is closed or reset: writing fails
+  request = 1,      // the head is there
+  body = 2,         // body octets arrived, or the body ended
+  writable = 4,     // unsent output fell below the mark
+  input_ended = 8,  // the peer closed its side, or the server tells its applications to end: http.disconnect
+  gone = 16,        // the wire is closed or reset: writing fails
 };
 using Events = std::uint8_t;
 constexpr bool has(Events events, Event event) { return (events & static_cast<Events>(event)) != 0; }
@@ -101,11 +101,11 @@ class Exchange final : public Counted, public Hook<Ready> {
   bool gone() const { return wire_ == nullptr; }
 
   // Each fails with Fault::gone once the wire is gone, Fault::state out of order, Fault::value for what cannot be sent.
-  Result<void> inform(int status, Headers headers);           // 1xx, any number before respond
-  Result<void> respond(ResponseHead head);                    // once
+  Result<void> inform(int status, Headers headers);                   // 1xx, any number before respond
+  Result<void> respond(ResponseHead head);                            // once
   Result<void> write(std::string_view bytes, Ref<Block> owner = {});  // copied when small or without owner
   Result<void> write_file(Ref<File> file, std::uint64_t offset, std::uint64_t size);
-  Result<void> finish(Headers trailers = {});                 // once; nothing after
+  Result<void> finish(Headers trailers = {});  // once; nothing after
   // The answer cannot be completed: cut it so that the peer can tell.
   void abandon(Fault fault);
   // Whether more output is welcome; if not, Event::writable comes once it is (or gone).
@@ -133,7 +133,7 @@ class Exchange final : public Counted, public Hook<Ready> {
   void pulled();
 
  private:
-  Result<void> step(Step step);  // every state change goes through here
+  Result<void> step(Step step);            // every state change goes through here
   Result<bool> count(std::uint64_t size);  // true: put it on the wire; false: counted only
 
   Host& host_;

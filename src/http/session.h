@@ -53,7 +53,6 @@ std::unique_ptr<Session> make_session(Protocol protocol, Host& host, DirtyHook& 
 std::unique_ptr<Session> make_http1(Host& host, DirtyHook& dirty, const Peer& peer);
 std::unique_ptr<Session> make_http2(Host& host, DirtyHook& dirty, const Peer& peer);
 
-
 // Name and version of the library under each, as linked: "llhttp 9.3.1", "nghttp2 1.52.0".
 std::string http1_library();
 std::string http2_library();

@@ -14,7 +14,7 @@
 namespace tricorn {
 namespace {
 
-constexpr std::size_t k_fill = 64 * 1024;       // of one connection's output in one flush
+constexpr std::size_t k_fill = 64 * 1024;        // of one connection's output in one flush
 constexpr std::uint32_t k_discard = 256 * 1024;  // after our FIN
 constexpr Millis k_linger = 2'000;
 constexpr Millis k_grace = 250;  // a request may be on its way behind the handshake
@@ -176,8 +176,7 @@ Result<void> Connection::overdue(Millis now) const {
   const auto over = [now](Millis start, Millis limit) { return limit > 0 && now >= start + limit; };
   if (stage_ == Stage::handshake && over(since_, limits.timeout_tls_handshake))
     return fail(Fault::timeout, "the TLS handshake took too long");
-  if (stage_ == Stage::sniff &&
-      over(since_, held_.empty() ? limits.timeout_first_byte : limits.timeout_request_header))
+  if (stage_ == Stage::sniff && over(since_, held_.empty() ? limits.timeout_first_byte : limits.timeout_request_header))
     return fail(Fault::timeout, "no request came");
   if (fin_sent_ && over(since_, k_linger)) return fail(Fault::timeout, "the peer did not close its side");
   if (!out_.empty() && over(moved_, limits.timeout_write)) return fail(Fault::timeout, "the peer does not read");

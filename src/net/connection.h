@@ -96,9 +96,9 @@ class Connection final : public DirtyHook, public Hook<Open> {
   int interest_ = 0;
   Stage stage_ = Stage::open;
   const Protocols protocols_;
-  bool deaf_ = false;         // the session takes no more input
-  bool peer_ended_ = false;   // its FIN was read
-  bool left_ = false;         // its FIN is known of, behind octets that are not wanted yet
+  bool deaf_ = false;        // the session takes no more input
+  bool peer_ended_ = false;  // its FIN was read
+  bool left_ = false;        // its FIN is known of, behind octets that are not wanted yet
   bool fin_sent_ = false;
   std::uint32_t discarded_ = 0;
   Millis since_;              // when this stage, or in `sniff` the first octet, began
@@ -108,7 +108,7 @@ class Connection final : public DirtyHook, public Hook<Open> {
   std::string held_;          // the start of what may become an HTTP/2 preface
   Peer peer_;
   std::optional<Tls> tls_;
-  Outbox out_;                // ready for the socket: sealed, if there is TLS
+  Outbox out_;  // ready for the socket: sealed, if there is TLS
   std::unique_ptr<Session> session_;
 };
 

@@ -88,7 +88,7 @@ class Loop {
   bool fired_ = false;  // the watched descriptor was readable
   static constexpr std::uint64_t k_cork_ns = 1'000'000;
   std::uint64_t flushed_at_ = 0;  // when output was last sent although Python was busy
-  bool woken_ = false;  // the time-out passed or wake() was called
+  bool woken_ = false;            // the time-out passed or wake() was called
 };
 
 std::string loop_library();  // name and version, as linked

@@ -28,7 +28,7 @@ struct TlsOptions {
   std::string ca_certs;          // PEM; whom to trust for client certificates
   int verify_mode = 0;           // as Python's ssl.CERT_*: 0 none, 1 optional, 2 required
   std::string min_version = "TLSv1.2";
-  std::string ciphers;           // OpenSSL's list for TLS 1.2; empty: ECDHE with AEAD
+  std::string ciphers;                                 // OpenSSL's list for TLS 1.2; empty: ECDHE with AEAD
   std::vector<std::string> alpn = {"h2", "http/1.1"};  // in order of preference
 };
 
@@ -51,7 +51,7 @@ class TlsContext {
     void operator()(ssl_ctx_st* context) const;
   };
   std::unique_ptr<ssl_ctx_st, Free> context_;
-  std::string certificate_;            // the leaf as PEM, for TlsFacts
+  std::string certificate_;  // the leaf as PEM, for TlsFacts
   std::vector<Protocol> preference_;
 };
 
@@ -72,7 +72,7 @@ class Tls {
   bool plain_http() const { return plain_http_; }    // what failed was a request in plain HTTP
   // What ALPN chose; nothing if the client offered nothing.
   std::optional<Protocol> alpn() const { return alpn_; }
-  const TlsFacts& facts() const { return facts_; }   // once established
+  const TlsFacts& facts() const { return facts_; }  // once established
 
  private:
   friend struct TlsCallbacks;

@@ -4,6 +4,7 @@
 #include "py/awaitable.h"
 #include "py/guard.h"
 #include "py/scope.h"
+#include "py/slots.h"
 #include "py/waiter.h"
 
 namespace tricorn {
@@ -16,16 +17,8 @@ CycleObject& as_cycle(PyObject* self) { return *reinterpret_cast<CycleObject*>(s
 PyObject* call_receive(PyObject* self, PyObject*) { return new_awaitable(&as_cycle(self), nullptr); }
 PyObject* call_send(PyObject* self, PyObject* message) { return new_awaitable(&as_cycle(self), message); }
 
-PyMethodDef receive_method{"receive", call_receive, METH_NOARGS, "ASGI receive()."};
-PyMethodDef send_method{"send", call_send, METH_O, "ASGI send(message)."};
-
-// The value that a StopIteration carries; it is the exception that is set.
-py::object stop_value() {
-  const py::object stop = take_exception();
-  py::object value = steal(PyObject_GetAttrString(stop.ptr(), "value"));
-  if (!value) PyErr_Clear();
-  return value ? value : py::object(py::none());
-}
+PyMethodDef receive_function{"receive", call_receive, METH_NOARGS, "ASGI receive()."};
+PyMethodDef send_function{"send", call_send, METH_O, "ASGI send(message)."};
 
 }  // namespace
 
@@ -101,8 +94,8 @@ Outcome Cycle::receive(PyObject** message) {
 // --- the coroutine ---
 
 bool Cycle::start(PyObject* self) {
-  const py::object receive = steal(PyCFunction_New(&receive_method, self));
-  const py::object send = steal(PyCFunction_New(&send_method, self));
+  const py::object receive = steal(PyCFunction_New(&receive_function, self));
+  const py::object send = steal(PyCFunction_New(&send_function, self));
   if (!receive || !send) return false;
   PyObject* arguments[] = {scope_, receive.ptr(), send.ptr()};
   const py::object awaitable = steal(PyObject_Vectorcall(app_->app_.ptr(), arguments, 3, nullptr));
@@ -112,17 +105,9 @@ bool Cycle::start(PyObject* self) {
   return inner_ != nullptr;
 }
 
-// Whether the coroutine can go on; if not, an exception is set, or none: then it has been closed.
-bool Cycle::may_step() {
-  if (stepping_) PyErr_SetString(PyExc_ValueError, "coroutine already executing");
-  else if (!exchange_ && !std::exchange(closed_, false))
-    PyErr_SetString(PyExc_RuntimeError, "cannot reuse already awaited coroutine");
-  return exchange_ && !stepping_;
-}
-
 PySendResult Cycle::step(PyObject* self, PyObject* value, PyObject** result) {
   *result = nullptr;
-  if (may_step()) {
+  if (may_step(running())) {
     const Busy busy{*this};
     PyObject* outcome = nullptr;
     stepping_ = true;
@@ -143,7 +128,7 @@ PySendResult Cycle::step(PyObject* self, PyObject* value, PyObject** result) {
 }
 
 PyObject* Cycle::throw_in(PyObject* const* args, Py_ssize_t count) {
-  if (!may_step()) {
+  if (!may_step(running())) {
     if (!PyErr_Occurred()) PyErr_SetNone(PyExc_StopIteration);
     return nullptr;
   }
@@ -158,7 +143,7 @@ PyObject* Cycle::throw_in(PyObject* const* args, Py_ssize_t count) {
     if (PyErr_ExceptionMatches(PyExc_StopIteration)) returned(stop_value().ptr());
     else raised();
   } else {  // cancelled before its first step
-    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(args[0])), args[0]);
+    raise_thrown(args, count);
     raised();
   }
   PyErr_SetNone(PyExc_StopIteration);
@@ -277,19 +262,6 @@ PySendResult send_slot(PyObject* self, PyObject* value, PyObject** result) {
   return guarded(PYGEN_ERROR, [&] { return as_cycle(self).cycle.step(self, value, result); });
 }
 
-PyObject* coroutine_send(PyObject* self, PyObject* value) {
-  PyObject* result = nullptr;
-  const PySendResult outcome = send_slot(self, value, &result);
-  if (outcome == PYGEN_NEXT) return result;
-  if (outcome == PYGEN_RETURN) {
-    Py_DECREF(result);
-    PyErr_SetNone(PyExc_StopIteration);
-  }
-  return nullptr;
-}
-
-PyObject* iternext(PyObject* self) { return coroutine_send(self, Py_None); }
-
 PyObject* coroutine_throw(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   const py::object alive = borrow(self);
   if (count < 1) {
@@ -313,13 +285,8 @@ PyObject* coroutine_close(PyObject* self, PyObject*) {
 
 PyObject* name(PyObject*, void*) { return PyUnicode_FromString("request"); }
 
-template <class Function>
-PyCFunction as_method(Function* function) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
-}
-
 PyMethodDef methods[] = {
-    {"send", coroutine_send, METH_O, nullptr},
+    {"send", send_method<send_slot>, METH_O, nullptr},
     {"throw", as_method(coroutine_throw), METH_FASTCALL, nullptr},
     {"close", coroutine_close, METH_NOARGS, nullptr},
     {},
@@ -336,7 +303,7 @@ PyType_Slot slots[] = {
     {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
     {Py_tp_clear, reinterpret_cast<void*>(clear_slot)},
     {Py_tp_iter, reinterpret_cast<void*>(PyObject_SelfIter)},
-    {Py_tp_iternext, reinterpret_cast<void*>(iternext)},
+    {Py_tp_iternext, reinterpret_cast<void*>(iternext_slot<send_slot>)},
     {Py_am_await, reinterpret_cast<void*>(PyObject_SelfIter)},
     {Py_am_send, reinterpret_cast<void*>(send_slot)},
     {Py_tp_methods, methods},
@@ -354,7 +321,7 @@ PyType_Spec spec{
 
 }  // namespace
 
-PyTypeObject* make_cycle_type() { return reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec)); }
+PyTypeObject* make_cycle_type() { return make_type(spec); }
 
 // --- the application ---
 
@@ -390,7 +357,7 @@ void AsgiApp::begin(Exchange& exchange) {
     exchange.enter(cycle);
     bridge_.running.push(cycle);
     Py_INCREF(self.ptr());  // given back by Cycle::end
-    if (const py::object request_scope = scope(exchange)) {
+    if (const py::object request_scope = guarded(py::object{}, [&] { return scope(exchange); })) {
       cycle.set_scope(request_scope.ptr());
       if (start_task(self.ptr())) return;
     }
@@ -431,8 +398,8 @@ bool AsgiApp::set_extensions(PyObject* scope, const Exchange& exchange) const {
   const py::dict& offered = trailers ? extensions_with_trailers_ : extensions_;
   const py::object extensions = steal(PyDict_Copy(offered.ptr()));
   if (!extensions) return false;
-  if (exchange.peer().tls && PyDict_SetItem(extensions.ptr(), border().names.tls.ptr(),
-                                            make_tls_extension(*exchange.peer().tls).ptr()) < 0)
+  if (exchange.peer().tls &&
+      PyDict_SetItem(extensions.ptr(), border().names.tls.ptr(), make_tls_extension(*exchange.peer().tls).ptr()) < 0)
     return false;
   return PyDict_SetItem(scope, border().names.extensions.ptr(), extensions.ptr()) == 0;
 }

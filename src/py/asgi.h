@@ -61,7 +61,6 @@ class Cycle final : public PyCall {
   void set_scope(PyObject* scope) { scope_ = Py_NewRef(scope); }
 
  private:
-  bool may_step();
   bool start(PyObject* self);
   void returned(PyObject* value);
   void raised();
@@ -80,19 +79,17 @@ class Cycle final : public PyCall {
   Outcome written(Result<void> result, bool more);
   Outcome finish();
 
-  PyObject* self_;               // the object this is part of
-  AsgiApp* app_;                 // null once the call has ended
-  Ref<Exchange> exchange_;       // null once the call has ended
-  PyObject* scope_ = nullptr;    // until the response starts: the access log reads it
-  PyObject* inner_ = nullptr;    // the application's coroutine
+  PyObject* self_;             // the object this is part of
+  AsgiApp* app_;               // null once the call has ended
+  Ref<Exchange> exchange_;     // null once the call has ended
+  PyObject* scope_ = nullptr;  // until the response starts: the access log reads it
+  PyObject* inner_ = nullptr;  // the application's coroutine
   PyObject* task_ = nullptr;
   std::vector<PyObject*> receivers_;  // waiters
   std::vector<PyObject*> senders_;
-  int busy_ = 0;                  // see Busy
-  bool stepping_ = false;         // the coroutine is executing
-  bool closed_ = false;           // ended by close(); its task may come once more
-  bool body_given_ = false;       // the last http.request went out
-  bool trailers_due_ = false;     // http.response.start said trailers=True
+  int busy_ = 0;               // see Busy
+  bool body_given_ = false;    // the last http.request went out
+  bool trailers_due_ = false;  // http.response.start said trailers=True
   bool body_complete_ = false;
   Headers trailers_;
 };

@@ -45,7 +45,8 @@ bool is(PyObject* type, const Name& name) {
 }
 
 Outcome unexpected(const char* expected, PyObject* type) {
-  return raise(PyExc_RuntimeError, std::string{"Expected ASGI message '"} + expected + "', but got '" + describe(type) + "'.");
+  return raise(PyExc_RuntimeError,
+               std::string{"Expected ASGI message '"} + expected + "', but got '" + describe(type) + "'.");
 }
 
 Outcome fault(const Error& error) {
@@ -76,7 +77,7 @@ bool get_size(PyObject* message, const Name& key, std::optional<std::uint64_t>& 
 
 // A file that can be sent by offset, owned, or null with an OSError set.
 Ref<File> own_file(int fd) {
-  struct stat status {};
+  struct stat status{};
   if (fd >= 0 && ::fstat(fd, &status) == 0) {
     if (S_ISREG(status.st_mode)) return make_ref<File>(fd, static_cast<std::uint64_t>(status.st_size));
     errno = S_ISDIR(status.st_mode) ? EISDIR : ESPIPE;
@@ -101,8 +102,8 @@ Outcome Cycle::send(PyObject* message) {
     return raise(PyExc_RuntimeError,
                  "Unexpected ASGI message '" + describe(type.ptr()) + "' sent, after response already completed.");
   if (exchange_->gone()) return fault({Fault::gone, "the peer is gone"});
-  const Outcome outcome = exchange_->send_state() == Send::idle ? before_start(type.ptr(), message)
-                                                                : before_end(type.ptr(), message);
+  const Outcome outcome =
+      exchange_->send_state() == Send::idle ? before_start(type.ptr(), message) : before_end(type.ptr(), message);
   app_->bridge_.touched();
   return outcome;
 }
@@ -142,7 +143,8 @@ Outcome Cycle::response_start(PyObject* message) {
   if (trailers < 0) return Outcome::error;
   trailers_due_ = trailers == 1;
   if (auto ok = exchange_->respond(std::move(head)); !ok) return fault(ok.error());
-  if (app_->bridge_.hooks.access && scope_) app_->bridge_.access(steal(std::exchange(scope_, nullptr)).ptr(), static_cast<int>(code));
+  if (app_->bridge_.hooks.access && scope_)
+    app_->bridge_.access(steal(std::exchange(scope_, nullptr)).ptr(), static_cast<int>(code));
   return Outcome::done;
 }
 
@@ -170,7 +172,8 @@ Outcome Cycle::response_body(PyObject* message) {
   if (PyBytes_CheckExact(body.ptr())) {  // immutable: large ones are borrowed
     const std::string_view octets = view_of(body.ptr());
     if (octets.size() < Outbox::k_borrow) return written(exchange_->write(octets), more == 1);
-    return written(exchange_->write(octets, Ref<Block>{new BytesBlock{app_->bridge_.graveyard, body.ptr()}}), more == 1);
+    return written(exchange_->write(octets, Ref<Block>{new BytesBlock{app_->bridge_.graveyard, body.ptr()}}),
+                   more == 1);
   }
   const Octets octets{body.ptr()};
   if (!octets) return Outcome::error;
@@ -202,7 +205,8 @@ Outcome Cycle::zerocopysend(PyObject* message) {
   if (given < 0) return Outcome::error;
   std::optional<std::uint64_t> offset, count;
   const int more = get_flag(message, names.more_body);
-  if (more < 0 || !get_size(message, names.offset, offset) || !get_size(message, names.count, count)) return Outcome::error;
+  if (more < 0 || !get_size(message, names.offset, offset) || !get_size(message, names.count, count))
+    return Outcome::error;
   if ((::fcntl(given, F_GETFL) & O_ACCMODE) == O_WRONLY) return raise(PyExc_ValueError, "file is not open for reading");
   if (offset && *offset > static_cast<std::uint64_t>(std::numeric_limits<off_t>::max()))
     return raise(PyExc_ValueError, "offset is out of range");

@@ -2,6 +2,7 @@
 
 #include "py/asgi.h"
 #include "py/guard.h"
+#include "py/slots.h"
 #include "py/waiter.h"
 
 namespace tricorn {
@@ -34,14 +35,6 @@ int clear(PyObject* self) {
   Py_CLEAR(awaitable.message);
   Py_CLEAR(awaitable.waiter);
   return 0;
-}
-
-void dealloc(PyObject* self) {
-  PyTypeObject* type = Py_TYPE(self);
-  PyObject_GC_UnTrack(self);
-  clear(self);
-  type->tp_free(self);
-  Py_DECREF(type);
 }
 
 void finish(Awaitable& awaitable) {
@@ -99,35 +92,13 @@ PySendResult send_slot(PyObject* self, PyObject*, PyObject** result) {
   return guarded(PYGEN_ERROR, [&] { return step(self, result); });
 }
 
-// The iterator protocol on top of `step`: a returned value travels in StopIteration.
-PyObject* send_method(PyObject* self, PyObject* value) {
-  PyObject* result = nullptr;
-  switch (send_slot(self, value, &result)) {
-    case PYGEN_NEXT: return result;
-    case PYGEN_RETURN: {
-      const py::object owned = steal(result);
-      // A tuple as the value would be unpacked into arguments; messages are dictionaries or None.
-      PyErr_SetObject(PyExc_StopIteration, owned.ptr());
-      return nullptr;
-    }
-    case PYGEN_ERROR: break;
-  }
-  return nullptr;
-}
-
-PyObject* iternext(PyObject* self) { return send_method(self, Py_None); }
-
 PyObject* throw_method(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   finish(as_awaitable(self));
   if (count < 1 || count > 3) {
     PyErr_SetString(PyExc_TypeError, "throw() takes 1 to 3 arguments");
     return nullptr;
   }
-  if (PyExceptionInstance_Check(args[0])) {
-    PyErr_SetObject(PyExceptionInstance_Class(args[0]), args[0]);
-  } else {
-    PyErr_SetObject(args[0], count > 1 ? args[1] : nullptr);
-  }
+  raise_thrown(args, count);
   return nullptr;
 }
 
@@ -138,13 +109,8 @@ PyObject* close_method(PyObject* self, PyObject*) {
 
 PyObject* name(PyObject* self, void*) { return PyUnicode_FromString(as_awaitable(self).message ? "send" : "receive"); }
 
-template <class Function>
-PyCFunction as_method(Function* function) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
-}
-
 PyMethodDef methods[] = {
-    {"send", send_method, METH_O, nullptr},
+    {"send", send_method<send_slot>, METH_O, nullptr},
     {"throw", as_method(throw_method), METH_FASTCALL, nullptr},
     {"close", close_method, METH_NOARGS, nullptr},
     {},
@@ -157,11 +123,11 @@ PyGetSetDef getters[] = {
 };
 
 PyType_Slot slots[] = {
-    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc_slot)},
     {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
     {Py_tp_clear, reinterpret_cast<void*>(clear)},
     {Py_tp_iter, reinterpret_cast<void*>(PyObject_SelfIter)},
-    {Py_tp_iternext, reinterpret_cast<void*>(iternext)},
+    {Py_tp_iternext, reinterpret_cast<void*>(iternext_slot<send_slot>)},
     {Py_am_await, reinterpret_cast<void*>(PyObject_SelfIter)},
     {Py_am_send, reinterpret_cast<void*>(send_slot)},
     {Py_tp_methods, methods},
@@ -179,7 +145,7 @@ PyType_Spec spec{
 
 }  // namespace
 
-PyTypeObject* make_awaitable_type() { return reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec)); }
+PyTypeObject* make_awaitable_type() { return make_type(spec); }
 
 PyObject* new_awaitable(CycleObject* cycle, PyObject* message) {
   PyTypeObject* type = border().awaitable_type;

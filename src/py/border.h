@@ -74,7 +74,8 @@ struct Names {
   Name response_trailers{"http.response.trailers"}, early_hint{"http.response.early_hint"};
   Name pathsend{"http.response.pathsend"}, zerocopysend{"http.response.zerocopysend"};
   // names of methods and keyword arguments
-  Name call_soon{"call_soon"}, context{"context"}, loop{"loop"}, name{"name"}, eager_start{"eager_start"}, throw_{"throw"};
+  Name call_soon{"call_soon"}, context{"context"}, loop{"loop"}, name{"name"}, eager_start{"eager_start"},
+      throw_{"throw"};
   Name close{"close"}, cancel{"cancel"}, expire{"expire"};
   // of connectrpc's RequestContext; None until the handler asks for them
   Name response_headers_{"_response_headers"}, response_trailers_{"_response_trailers"};

@@ -5,6 +5,13 @@
 
 namespace tricorn {
 
+bool PyCall::may_step(bool running) {
+  if (stepping_) PyErr_SetString(PyExc_ValueError, "coroutine already executing");
+  else if (!running && !std::exchange(closed_, false))
+    PyErr_SetString(PyExc_RuntimeError, "cannot reuse already awaited coroutine");
+  return running && !stepping_;
+}
+
 Bridge::Bridge(py::object loop, Hooks given, Graveyard& dead, const TaskStarter& starter, std::function<void()> touch)
     : event_loop(std::move(loop)),
       hooks([](Hooks some) {

@@ -21,8 +21,15 @@ class PyCall : public Call, public Hook<Running> {
   virtual void end_input() = 0;  // tells whoever waits that nothing more will come
   virtual void close() = 0;      // ends the call without its task
 
+  bool stepping() const { return stepping_; }
+
  protected:
   ~PyCall() = default;
+  // Whether the coroutine can go on; if not, an exception is set, or none: then it has been closed.
+  bool may_step(bool running);
+
+  bool stepping_ = false;  // the coroutine is executing: it ends by itself, close() only cuts the answer
+  bool closed_ = false;    // ended by close(); its task may come once more
 };
 
 // Log levels of Python's logging module.

@@ -16,7 +16,9 @@ class Octets {
   Octets(const Octets&) = delete;
   Octets& operator=(const Octets&) = delete;
   explicit operator bool() const { return ok_; }
-  std::string_view view() const { return {static_cast<const char*>(buffer_.buf), static_cast<std::size_t>(buffer_.len)}; }
+  std::string_view view() const {
+    return {static_cast<const char*>(buffer_.buf), static_cast<std::size_t>(buffer_.len)};
+  }
 
  private:
   Py_buffer buffer_{};

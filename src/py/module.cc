@@ -1,7 +1,9 @@
-// tricorn._core: the start-up surface. Per-request work is in asgi.cc; nothing here runs once per request.
+// tricorn._core: the start-up surface. Per-request work is in asgi.cc and native_rpc.cc; nothing here runs once per
+// request.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 

@@ -5,6 +5,8 @@
 
 #include "http/host.h"
 #include "py/fields.h"
+#include "py/guard.h"
+#include "py/slots.h"
 #include "rpc/envelope.h"
 #include "rpc/grpc.h"
 
@@ -68,20 +70,20 @@ void RpcApp::add(RpcRoute route) {
   routes_.insert_or_assign(std::move(path), std::move(route));
 }
 
-std::vector<std::string> RpcApp::paths() const {
-  std::vector<std::string> paths;
-  for (const auto& [path, route] : routes_) paths.push_back(path);
-  return paths;
-}
-
 void RpcApp::dispatch(Exchange& exchange) {
   const Events events = exchange.take_events();
   if (Call* call = exchange.call()) return static_cast<PyCall*>(call)->wake(events);
   if (exchange.gone()) return exchange.leave();  // reset before the application was entered
-  const auto found = routes_.find(std::string{exchange.request().path()});
-  rpc::Terms terms{};
-  if (found == routes_.end() || !takes(exchange, found->second, terms)) return otherwise_.begin(exchange);
-  (new RpcCall{*this, found->second, terms, exchange})->wake(events);  // deletes itself when the call has ended
+  const bool ok = guarded(false, [&] {
+    const auto found = routes_.find(std::string{exchange.request().path()});
+    rpc::Terms terms{};
+    if (found == routes_.end() || !takes(exchange, found->second, terms)) return otherwise_.begin(exchange), true;
+    (new RpcCall{*this, found->second, terms, exchange})->wake(events);  // deletes itself when the call has ended
+    return true;
+  });
+  if (ok) return;
+  PyErr_WriteUnraisable(nullptr);
+  exchange.abandon(Fault::state);
 }
 
 bool RpcApp::takes(const Exchange& exchange, const RpcRoute& route, rpc::Terms& terms) const {
@@ -186,7 +188,8 @@ rpc::Outcome<std::optional<std::string_view>> RpcCall::next_message(std::string_
   if (terms_.kind == rpc::Kind::connect_unary) {
     const std::string_view whole = std::exchange(in, {});
     if (route_->read_max && whole.size() > *route_->read_max) return rpc::fail_too_large(*route_->read_max);
-    if (!exchange_->body_ended()) return rpc::fail(rpc::Code::canceled, "Client disconnected before request completion");
+    if (!exchange_->body_ended())
+      return rpc::fail(rpc::Code::canceled, "Client disconnected before request completion");
     return whole.empty() ? whole : app_->compressor_.decompress(encoding, whole, route_->read_max, room);
   }
   rpc::EnvelopeReader reader{route_->read_max};
@@ -241,42 +244,49 @@ bool RpcCall::begin() {
 }
 
 PySendResult RpcCall::step(PyObject* value, PyObject** result) {
-  if (!exchange_) {
-    PyErr_SetString(PyExc_RuntimeError, "cannot reuse already awaited coroutine");
-    return PYGEN_ERROR;
-  }
-  if (inner_ || begin()) {
+  *result = nullptr;
+  if (may_step(static_cast<bool>(exchange_))) {
     PyObject* outcome = nullptr;
-    switch (PyIter_Send(inner_, value, &outcome)) {
-      case PYGEN_NEXT:
-        arm_deadline();
-        *result = outcome;
-        return PYGEN_NEXT;
-      case PYGEN_RETURN: succeed(steal(outcome).ptr()); break;
-      case PYGEN_ERROR: raised(); break;
+    stepping_ = true;
+    const bool begun = inner_ || begin();
+    const PySendResult kind = begun ? PyIter_Send(inner_, value, &outcome) : PYGEN_ERROR;
+    if (kind == PYGEN_RETURN) succeed(steal(outcome).ptr());
+    else if (kind == PYGEN_ERROR && begun) raised();
+    stepping_ = false;
+    if (kind == PYGEN_NEXT) {
+      arm_deadline();
+      *result = outcome;
+      return PYGEN_NEXT;
     }
+  } else if (PyErr_Occurred()) {
+    return PYGEN_ERROR;
   }
   *result = Py_NewRef(Py_None);
   return PYGEN_RETURN;
 }
 
 PyObject* RpcCall::throw_in(PyObject* const* args, Py_ssize_t count) {
-  if (!exchange_) {
-    PyErr_SetString(PyExc_RuntimeError, "cannot reuse already awaited coroutine");
+  if (!may_step(static_cast<bool>(exchange_))) {
+    if (!PyErr_Occurred()) PyErr_SetNone(PyExc_StopIteration);
     return nullptr;
   }
+  stepping_ = true;
   if (inner_) {
     const py::object method = steal(PyObject_GetAttr(inner_, border().names.throw_.ptr()));
     PyObject* yielded = nullptr;
     if (method) yielded = PyObject_Vectorcall(method.ptr(), args, static_cast<std::size_t>(count), nullptr);
     else PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(args[0])), args[0]);  // as await does
-    if (yielded) return yielded;
-    if (PyErr_ExceptionMatches(PyExc_StopIteration)) succeed(take_exception().attr("value").ptr());
+    if (yielded) {
+      stepping_ = false;
+      return yielded;
+    }
+    if (PyErr_ExceptionMatches(PyExc_StopIteration)) succeed(stop_value().ptr());
     else raised();
   } else {  // cancelled before its first step
     PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(args[0])), args[0]);
     raised();
   }
+  stepping_ = false;
   PyErr_SetNone(PyExc_StopIteration);
   return nullptr;
 }
@@ -293,6 +303,11 @@ void RpcCall::end_input() {
 }
 
 void RpcCall::close() {
+  if (stepping_) {
+    if (exchange_) exchange_->abandon(Fault::state);
+    return unlink();
+  }
+  closed_ = true;
   // One that ignores GeneratorExit is left to the garbage collector.
   if (inner_ && !steal(PyObject_CallMethodNoArgs(inner_, border().names.close.ptr()))) PyErr_Clear();
   if (!exchange_) return;
@@ -379,9 +394,10 @@ bool RpcCall::answer(std::string_view message, PyObject* owner) {
     if (!add_context_fields(head.headers, names.response_headers_, {}) ||
         !add_context_fields(head.headers, names.response_trailers_, "trailer-"))
       return false;
-    const bool lent = answer_encoding_ == rpc::Encoding::identity && message.size() >= Outbox::k_borrow &&
-                      PyBytes_CheckExact(owner);
-    respond(std::move(head), coded, {}, lent ? Ref<Block>{new BytesBlock{app_->bridge_.graveyard, owner}} : Ref<Block>{});
+    const bool lent =
+        answer_encoding_ == rpc::Encoding::identity && message.size() >= Outbox::k_borrow && PyBytes_CheckExact(owner);
+    respond(std::move(head), coded, {},
+            lent ? Ref<Block>{new BytesBlock{app_->bridge_.graveyard, owner}} : Ref<Block>{});
     return true;
   }
   Headers given;
@@ -544,21 +560,8 @@ void dealloc(PyObject* self) {
 
 PySendResult send_slot(PyObject* self, PyObject* value, PyObject** result) {
   const py::object alive = borrow(self);
-  return as_call(self).step(value, result);
+  return guarded(PYGEN_ERROR, [&] { return as_call(self).step(value, result); });
 }
-
-PyObject* coroutine_send(PyObject* self, PyObject* value) {
-  PyObject* result = nullptr;
-  const PySendResult outcome = send_slot(self, value, &result);
-  if (outcome == PYGEN_NEXT) return result;
-  if (outcome == PYGEN_RETURN) {
-    Py_DECREF(result);
-    PyErr_SetNone(PyExc_StopIteration);
-  }
-  return nullptr;
-}
-
-PyObject* iternext(PyObject* self) { return coroutine_send(self, Py_None); }
 
 PyObject* coroutine_throw(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   const py::object alive = borrow(self);
@@ -566,39 +569,44 @@ PyObject* coroutine_throw(PyObject* self, PyObject* const* args, Py_ssize_t coun
     PyErr_SetString(PyExc_TypeError, "throw() takes an exception");
     return nullptr;
   }
-  return as_call(self).throw_in(args, count);
+  return guarded<PyObject*>(nullptr, [&] { return as_call(self).throw_in(args, count); });
 }
 
 PyObject* coroutine_close(PyObject* self, PyObject*) {
   const py::object alive = borrow(self);
-  as_call(self).close();
-  Py_RETURN_NONE;
+  if (as_call(self).stepping()) {
+    PyErr_SetString(PyExc_ValueError, "coroutine already executing");
+    return nullptr;
+  }
+  return guarded<PyObject*>(nullptr, [&] {
+    as_call(self).close();
+    return Py_NewRef(Py_None);
+  });
 }
 
 PyObject* expire(PyObject* self, PyObject*) {
-  as_call(self).expire();
-  Py_RETURN_NONE;
+  return guarded<PyObject*>(nullptr, [&] {
+    as_call(self).expire();
+    return Py_NewRef(Py_None);
+  });
 }
 
-PyObject* headers(PyObject* self, PyObject*) { return as_call(self).headers(); }
-PyObject* client_address(PyObject* self, PyObject*) { return as_call(self).client_address(); }
-PyObject* scheme(PyObject* self, PyObject*) { return as_call(self).scheme(); }
+PyObject* headers(PyObject* self, PyObject*) {
+  return guarded<PyObject*>(nullptr, [&] { return as_call(self).headers(); });
+}
+PyObject* client_address(PyObject* self, PyObject*) {
+  return guarded<PyObject*>(nullptr, [&] { return as_call(self).client_address(); });
+}
+PyObject* scheme(PyObject* self, PyObject*) {
+  return guarded<PyObject*>(nullptr, [&] { return as_call(self).scheme(); });
+}
 PyObject* name(PyObject*, void*) { return PyUnicode_FromString("rpc"); }
 
-template <class Function>
-PyCFunction as_method(Function* function) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
-}
-
 PyMethodDef methods[] = {
-    {"send", coroutine_send, METH_O, nullptr},
-    {"throw", as_method(coroutine_throw), METH_FASTCALL, nullptr},
-    {"close", coroutine_close, METH_NOARGS, nullptr},
-    {"expire", expire, METH_NOARGS, nullptr},
-    {"headers", headers, METH_NOARGS, nullptr},
-    {"client_address", client_address, METH_NOARGS, nullptr},
-    {"scheme", scheme, METH_NOARGS, nullptr},
-    {},
+    {"send", send_method<send_slot>, METH_O, nullptr}, {"throw", as_method(coroutine_throw), METH_FASTCALL, nullptr},
+    {"close", coroutine_close, METH_NOARGS, nullptr},  {"expire", expire, METH_NOARGS, nullptr},
+    {"headers", headers, METH_NOARGS, nullptr},        {"client_address", client_address, METH_NOARGS, nullptr},
+    {"scheme", scheme, METH_NOARGS, nullptr},          {},
 };
 
 PyGetSetDef getters[] = {
@@ -612,7 +620,7 @@ PyType_Slot slots[] = {
     {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
     {Py_tp_clear, reinterpret_cast<void*>(clear_slot)},
     {Py_tp_iter, reinterpret_cast<void*>(PyObject_SelfIter)},
-    {Py_tp_iternext, reinterpret_cast<void*>(iternext)},
+    {Py_tp_iternext, reinterpret_cast<void*>(iternext_slot<send_slot>)},
     {Py_am_await, reinterpret_cast<void*>(PyObject_SelfIter)},
     {Py_am_send, reinterpret_cast<void*>(send_slot)},
     {Py_tp_methods, methods},

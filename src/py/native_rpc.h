@@ -30,12 +30,12 @@ struct RpcCodec {
 // One unary method. Made by tricorn.connect, which knows connectrpc.
 struct RpcRoute {
   std::string path;
-  py::object function;          // (message, context) -> awaitable of a message
-  py::object context_type;      // connectrpc's RequestContext, lazily filled
-  py::dict context_template;    // the instance dictionary that every context starts with
-  py::object failed;            // (kind, codec, encoding, error, context) -> (status, headers, body, trailers)
-  py::object settle;            // (exception, expired, left, entered) -> (error for the client, for the log or None)
-  py::object error;             // (code, message) -> ConnectError
+  py::object function;        // (message, context) -> awaitable of a message
+  py::object context_type;    // connectrpc's RequestContext, lazily filled
+  py::dict context_template;  // the instance dictionary that every context starts with
+  py::object failed;          // (kind, codec, encoding, error, context) -> (status, headers, body, trailers)
+  py::object settle;          // (exception, expired, left, entered) -> (error for the client, for the log or None)
+  py::object error;           // (code, message) -> ConnectError
   std::vector<RpcCodec> codecs;
   std::vector<std::string> codec_names;
   std::vector<std::string> encodings;  // that connectrpc supports, in its order
@@ -46,7 +46,6 @@ class RpcApp final : public App {
  public:
   RpcApp(Bridge& bridge, AsgiApp& otherwise) : bridge_(bridge), otherwise_(otherwise) {}
   void add(RpcRoute route);
-  std::vector<std::string> paths() const;
   void dispatch(Exchange& exchange) override;
 
  private:
@@ -76,7 +75,7 @@ class RpcCall final : public PyCall {
   PyObject* headers() const;         // [(name, value), ...]; null with an exception set
   PyObject* client_address() const;  // "host:port", or None
   PyObject* scheme() const;
-  void expire();                     // the deadline has passed
+  void expire();  // the deadline has passed
   int traverse(visitproc visit, void* arg);
   void clear();
 

@@ -67,8 +67,7 @@ bool set_limit(Limits& limits, std::string_view name, py::handle value) {
 std::vector<std::pair<std::string, std::string>> fields(py::handle value) {
   std::vector<std::pair<std::string, std::string>> result;
   for (auto& [name, content] : value.cast<std::vector<std::pair<std::string, std::string>>>()) {
-    if (!is_token(name) || !is_field_value(content))
-      throw py::value_error("not a header field: " + name);
+    if (!is_token(name) || !is_field_value(content)) throw py::value_error("not a header field: " + name);
     result.emplace_back(lower(name), content);
   }
   return result;

@@ -20,6 +20,7 @@ py::object decoded(std::string_view text) {
 class FieldNames {
  public:
   FieldNames() {
+    // clang-format off
     for (std::string_view name :
          {"host", "user-agent", "accept", "accept-encoding", "accept-language", "connection", "content-type",
           "content-length", "content-encoding", "transfer-encoding", "cookie", "authorization", "cache-control", "pragma",
@@ -30,6 +31,7 @@ class FieldNames {
           "connect-protocol-version", "connect-timeout-ms", "connect-accept-encoding", "connect-content-encoding",
           "grpc-timeout", "grpc-encoding", "grpc-accept-encoding", "x-user-agent", "x-grpc-web"})
       names_.emplace(name, bytes_of(name));
+    // clang-format on
   }
   py::object find(std::string_view name) const {
     const auto found = names_.find(name);
@@ -101,11 +103,13 @@ py::object method_of(const RequestHead& head) {
 py::dict make_scope_template(std::string_view root_path) {
   const Names& names = border().names;
   py::dict scope;
-  const auto put = [&](const Name& name, const py::object& value) { PyDict_SetItem(scope.ptr(), name.ptr(), value.ptr()); };
+  const auto put = [&](const Name& name, const py::object& value) {
+    PyDict_SetItem(scope.ptr(), name.ptr(), value.ptr());
+  };
   put(names.type, borrow(names.http.ptr()));
-  for (const Name* name : {&names.asgi, &names.http_version, &names.server, &names.client, &names.scheme,
-                           &names.root_path, &names.headers, &names.state, &names.method, &names.path, &names.raw_path,
-                           &names.query_string, &names.extensions})
+  for (const Name* name :
+       {&names.asgi, &names.http_version, &names.server, &names.client, &names.scheme, &names.root_path, &names.headers,
+        &names.state, &names.method, &names.path, &names.raw_path, &names.query_string, &names.extensions})
     put(*name, py::none());
   put(names.root_path, text_of(root_path));
   return scope;
@@ -123,23 +127,22 @@ py::object make_scope(PyObject* scope_template, const Exchange& exchange, std::s
   static PyObject* const asgi_version = PyUnicode_InternFromString("3.0");
   static PyObject* const spec_version = PyUnicode_InternFromString("2.5");
   const py::object asgi = steal(PyDict_New());
-  const bool ok = asgi && PyDict_SetItem(asgi.ptr(), names.version.ptr(), asgi_version) == 0 &&
-                  PyDict_SetItem(asgi.ptr(), names.spec_version.ptr(), spec_version) == 0 &&
-                  set(dict, names.asgi, asgi) &&
-                  PyDict_SetItem(dict, names.http_version.ptr(), versions[static_cast<std::size_t>(head.version)]) == 0 &&
-                  set(dict, names.server, address(peer.server_host, peer.server_port)) &&
-                  set(dict, names.client, address(peer.client_host, peer.client_port)) &&
-                  PyDict_SetItem(dict, names.scheme.ptr(), (peer.secure ? names.https : names.http).ptr()) == 0 &&
-                  set(dict, names.headers, header_list(head.headers)) &&
-                  set(dict, names.state, steal(PyDict_Copy(state))) && set(dict, names.method, method_of(head)) &&
-                  set_target(dict, head, root_path);
+  const bool ok =
+      asgi && PyDict_SetItem(asgi.ptr(), names.version.ptr(), asgi_version) == 0 &&
+      PyDict_SetItem(asgi.ptr(), names.spec_version.ptr(), spec_version) == 0 && set(dict, names.asgi, asgi) &&
+      PyDict_SetItem(dict, names.http_version.ptr(), versions[static_cast<std::size_t>(head.version)]) == 0 &&
+      set(dict, names.server, address(peer.server_host, peer.server_port)) &&
+      set(dict, names.client, address(peer.client_host, peer.client_port)) &&
+      PyDict_SetItem(dict, names.scheme.ptr(), (peer.secure ? names.https : names.http).ptr()) == 0 &&
+      set(dict, names.headers, header_list(head.headers)) && set(dict, names.state, steal(PyDict_Copy(state))) &&
+      set(dict, names.method, method_of(head)) && set_target(dict, head, root_path);
   return ok ? scope : py::object{};
 }
 
 py::dict make_tls_extension(const TlsFacts& facts) {
   py::list chain;
   for (const std::string& certificate : facts.client_chain) chain.append(py::str(certificate));
-  const auto optional = [](std::string_view text) { return text.empty() ? py::object(py::none()) : text_of(text); };
+  const auto optional = [](std::string_view text) { return text.empty() ? py::object(py::none()) : decoded(text); };
   py::dict tls;
   tls["server_cert"] = optional(facts.server_cert);
   tls["client_cert_chain"] = chain;

@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "py/slots.h"
+
 namespace tricorn {
 namespace {
 
@@ -47,21 +49,13 @@ int clear(PyObject* self) {
   return 0;
 }
 
-void dealloc(PyObject* self) {
-  PyTypeObject* type = Py_TYPE(self);
-  PyObject_GC_UnTrack(self);
-  clear(self);
-  type->tp_free(self);
-  Py_DECREF(type);
-}
-
 PyMemberDef members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(CallSoon, call), READONLY, nullptr},
     {},
 };
 
 PyType_Slot slots[] = {
-    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc_slot)},
     {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
     {Py_tp_clear, reinterpret_cast<void*>(clear)},
     {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
@@ -90,7 +84,7 @@ constexpr bool k_eager = PY_VERSION_HEX >= 0x030C0000;
 
 }  // namespace
 
-PyTypeObject* make_call_soon_type() { return reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec)); }
+PyTypeObject* make_call_soon_type() { return make_type(spec); }
 
 TaskStarter::TaskStarter(py::object event_loop) : event_loop_(std::move(event_loop)) {
   const Names& names = border().names;

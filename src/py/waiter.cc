@@ -2,6 +2,8 @@
 
 #include <structmember.h>
 
+#include "py/slots.h"
+
 namespace tricorn {
 namespace {
 
@@ -38,14 +40,6 @@ int clear(PyObject* self) {
   return 0;
 }
 
-void dealloc(PyObject* self) {
-  PyTypeObject* type = Py_TYPE(self);
-  PyObject_GC_UnTrack(self);
-  clear(self);
-  type->tp_free(self);
-  Py_DECREF(type);
-}
-
 // loop.call_soon(callback, waiter, context=context)
 bool schedule(PyObject* self, PyObject* callback, PyObject* context) {
   Names& names = border().names;
@@ -63,7 +57,8 @@ PyObject* add_done_callback(PyObject* self, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"fn", "context", nullptr};
   PyObject* callback = nullptr;
   PyObject* context = nullptr;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$O", const_cast<char**>(names), &callback, &context)) return nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$O", const_cast<char**>(names), &callback, &context))
+    return nullptr;
   if (waiter.stage != Stage::pending) {
     if (!schedule(self, callback, context)) return nullptr;
     Py_RETURN_NONE;
@@ -125,11 +120,6 @@ PyObject* done(PyObject* self, PyObject*) { return PyBool_FromLong(as_waiter(sel
 PyObject* cancelled(PyObject* self, PyObject*) { return PyBool_FromLong(as_waiter(self).stage == Stage::cancelled); }
 PyObject* get_loop(PyObject* self, PyObject*) { return Py_NewRef(as_waiter(self).event_loop); }
 
-template <class Function>
-PyCFunction as_method(Function* function) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
-}
-
 PyMethodDef methods[] = {
     {"add_done_callback", as_method(add_done_callback), METH_VARARGS | METH_KEYWORDS, nullptr},
     {"remove_done_callback", remove_done_callback, METH_O, nullptr},
@@ -148,7 +138,7 @@ PyMemberDef members[] = {
 };
 
 PyType_Slot slots[] = {
-    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc_slot)},
     {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
     {Py_tp_clear, reinterpret_cast<void*>(clear)},
     {Py_tp_methods, methods},
@@ -175,7 +165,7 @@ py::object call_in_context(PyObject* callback, PyObject* context, PyObject* argu
 
 }  // namespace
 
-PyTypeObject* make_waiter_type() { return reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec)); }
+PyTypeObject* make_waiter_type() { return make_type(spec); }
 
 PyObject* new_waiter(PyObject* event_loop) {
   PyTypeObject* type = border().waiter_type;

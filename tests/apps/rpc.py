@@ -37,6 +37,14 @@ class Service(GreetService):
     async def do_greet(self, argument: str, ctx: RequestContext) -> GreetResponse:
         return GreetResponse(greeting=f"Hello, {argument}!")
 
+    async def do_reenter(self, argument: str, ctx: RequestContext) -> GreetResponse:
+        task = asyncio.current_task()
+        assert task is not None
+        coroutine: Any = task.get_coro()
+        given = {"close": (), "send": (None,), "throw": (ValueError(),)}[argument]
+        getattr(coroutine, argument)(*given)
+        return GreetResponse(greeting="not reached")
+
     async def do_fill(self, argument: str, ctx: RequestContext) -> GreetResponse:
         return GreetResponse(greeting="g" * int(argument))
 

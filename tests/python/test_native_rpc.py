@@ -391,3 +391,11 @@ def test_calls_leave_nothing_behind(native: Served) -> None:
 def test_start_line_says_why_not(serve: Serve) -> None:
     server = serve("rpc", root_path="/api")
     assert "The application answers its RPCs itself: root_path is set" in server.log()
+
+
+@pytest.mark.parametrize("how", ["close", "send", "throw"])
+def test_handler_that_drives_its_own_coroutine_gets_an_error(native: Served, how: str) -> None:
+    answer = by_http1(native, call("connect json", f"reenter:{how}"))
+    assert answer.status == 500
+    assert b"coroutine already executing" in answer.body
+    assert by_http1(native, call("connect json", "greet:all")).status == 200

@@ -182,7 +182,9 @@ inline void reply_with_file(Seen& seen, const std::string& path, std::uint64_t s
 // Preface, SETTINGS, and HEADERS with END_STREAM: GET / at authority "a" (RFC 9113 3.4, RFC 7541 A).
 inline std::string http2_get() {
   const std::string settings("\0\0\0\x04\0\0\0\0\0", 9);
-  const std::string fields = "\x82\x86\x84\x41\x01" "a";
+  const std::string fields =
+      "\x82\x86\x84\x41\x01"
+      "a";
   std::string headers("\0\0\x06\x01\x05\0\0\0\x01", 9);
   return "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + settings + headers + fields;
 }

@@ -105,12 +105,10 @@ TEST(Tls, AlpnFollowsOurOrderAndTheListener) {
     std::optional<Protocol> chosen;
   };
   const std::string turned = "\x08http/1.1\x02h2", foreign_first = "\x06spdy/3\x02h2";
-  const std::vector<Row> rows{{k_alpn_both, k_both, Protocol::http2},
-                              {turned, k_both, Protocol::http2},
-                              {foreign_first, k_both, Protocol::http2},
-                              {k_alpn_both, {.http1 = true, .http2 = false}, Protocol::http1},
-                              {"\x08http/1.1", k_both, Protocol::http1},
-                              {"", k_both, std::nullopt}};
+  const std::vector<Row> rows{
+      {k_alpn_both, k_both, Protocol::http2},    {turned, k_both, Protocol::http2},
+      {foreign_first, k_both, Protocol::http2},  {k_alpn_both, {.http1 = true, .http2 = false}, Protocol::http1},
+      {"\x08http/1.1", k_both, Protocol::http1}, {"", k_both, std::nullopt}};
   for (const Row& row : rows) {
     Pair pair{row.offer};
     pair.start(row.spoken);
@@ -229,7 +227,7 @@ TEST(Tls, ClientCertificateIsRequiredOrTrusted) {
     int mode;
     bool shown, trusted, good;
   };
-  const std::vector<Row> rows{{0, true, false, true}, {1, false, false, true}, {1, true, false, false},
+  const std::vector<Row> rows{{0, true, false, true},   {1, false, false, true}, {1, true, false, false},
                               {2, false, false, false}, {2, true, false, false}, {2, true, true, true}};
   for (const Row& row : rows) {
     Pair pair;
@@ -409,7 +407,11 @@ TEST(TlsContext, SaysWhichFileIsWrongAndWhy) {
       {[&](auto& o) { o.keyfile = missing; }, missing + ": No such file or directory"},
       {[&](auto& o) { o.keyfile = text; }, text + ": has no private key in PEM format"},
       {[&](auto& o) { o.keyfile = locked; }, locked + ": the private key needs a password"},
-      {[&](auto& o) { o.keyfile = locked; o.keyfile_password = "wrong"; }, locked + ": the password is wrong"},
+      {[&](auto& o) {
+         o.keyfile = locked;
+         o.keyfile_password = "wrong";
+       },
+       locked + ": the password is wrong"},
       {[&](auto& o) { o.keyfile = other_key; },
        other_key + ": the private key does not belong to the certificate in " + good.options.certfile},
       {[&](auto& o) { o.ca_certs = missing; }, missing + ": No such file or directory"},
