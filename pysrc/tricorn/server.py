@@ -139,8 +139,7 @@ class Server:
         except OSError as error:
             logger.error(error)  # noqa: TRY400 one line
             await self._stop_application()
-            self.should_exit = True
-            return
+            sys.exit(STARTUP_FAILURE)  # as uvicorn: a program that only awaits serve() ends with 3 too
         self.started = True
         if sockets is None:
             self._log_started_message([sock for server in self.servers for sock in server.sockets])

@@ -210,15 +210,14 @@ def test_sockets_of_the_callers_are_served_and_closed(app: App, caplog: pytest.L
     assert not [record for record in caplog.records if "running on" in record.getMessage()]
 
 
-def test_a_taken_port_stops_the_application_and_returns(app: App) -> None:
+def test_a_taken_port_stops_the_application_and_exits_with_3(app: App) -> None:
     async def main() -> None:
         with socket.create_server(("127.0.0.1", 0)) as taken:
-            server = server_of(app, port=taken.getsockname()[1])
-            await server.serve()
-            assert not server.started
-            assert server.should_exit
+            await server_of(app, port=taken.getsockname()[1]).serve()
 
-    loops.run(main(), None)
+    with pytest.raises(SystemExit) as ended:
+        loops.run(main(), None)
+    assert ended.value.code == 3
     assert app.events == ["started", "stopped"]
 
 
